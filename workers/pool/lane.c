@@ -764,7 +764,8 @@ void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *wor
 	lane->phase = LANE_WAITING;
 	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
-	process_let_continue(lane->judge.pidfd); /* resumes the judge, because a reference of another lane may have stopped it */
+	process_let_continue(lane->judge.pidfd); /* resumes the judge, which a reference of another lane may have
+						  * stopped */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)

@@ -56,8 +56,9 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
                       struct err *err);
 /* Returns the key under which the result of machine_providers is cached. The key includes the interpreter (as in
- * machine_torch_key), the device class, and the stats of the library tables. No process is started. A cached result is
- * valid if the key is unchanged and machine_providers_hold returns true. */
+ * machine_torch_key), the device class, and the inodes, sizes and mtimes of reftest's Python files and of the library
+ * tables. No process is started. A cached result is valid if the key is unchanged and machine_providers_hold returns
+ * true. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
 /* Returns whether `answer`, a cached result of machine_providers, is still valid: `python` still starts the same
  * interpreter, and the directories in which it searches for packages are unchanged. */

@@ -84,8 +84,8 @@ struct pool_result {
 	const struct verdict *verdict; /* the verdict, allocated in the arena that was passed to pool_next */
 	bool keep;                     /* whether the verdict may be stored; false after a transient failure, or if
 				        * `reached` is set */
-	const char *reached;           /* what the reference used outside its process, such as "it opens /etc/hostname", or
-				        * NULL */
+	const char *reached;           /* what the reference used outside its process, such as "it opens
+				        * /etc/hostname", or NULL */
 	const char *printed;           /* the end of the text that the reference printed on stdout and stderr, or
 				        * NULL */
 };

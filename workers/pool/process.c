@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 
-enum { FDS_MAX = 8, FD_ABOVE = 16 /* the lowest number of a copy made by copy_fds; it is above all target descriptors */ };
+enum { FDS_MAX = 8, FD_ABOVE = 16 /* copies made by copy_fds have at least this number */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)
 {

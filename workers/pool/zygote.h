@@ -92,7 +92,8 @@ struct zygote {
 	const char *required;        /* what references must not be able to reach, a string of the caller; NULL: no
 				      * requirement */
 	bool taken;                  /* a lane has taken a runner, so a reference may have run */
-	uint32_t layers;             /* the layers of the sandbox that hold for each runner (workers/sandbox/sandbox.h) */
+	uint32_t layers;             /* the layers of the sandbox that confine each runner
+				      * (workers/sandbox/sandbox.h) */
 	char torch[64], cuda[32];    /* the versions that the zygote reported; cuda is "" if torch was built without
 				      * CUDA */
 };
@@ -139,7 +140,7 @@ bool zygote_reaches_processes(const struct zygote *runners);
 /* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
  * runners. */
 int zygote_idle(const struct zygote *runners);
-/* Kills all spare and starting runners but one. */
+/* Kills all spare and starting runners, except one. */
 void zygote_thin(struct zygote *runners);
 
 enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };

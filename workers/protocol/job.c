@@ -585,8 +585,8 @@ static const struct rule *read_rules(struct reader *at, const cJSON *json, const
 	return rules;
 }
 
-/* Reads the list "arguments", which has an argument's name for each input. Call this after the inputs have been
- * read. */
+/* Reads the list "arguments", which names, for each input, the argument of the FlashInfer function. Call this after the
+ * inputs have been read. */
 static void read_arguments(struct reader *at, const cJSON *json, struct job *job)
 {
 	int count;

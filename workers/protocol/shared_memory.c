@@ -19,7 +19,8 @@ enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE
 
 struct shared_block {
 	struct shared_block *next;
-	int64_t bytes, used; /* the size of the block, and the largest number of its bytes that were reserved so far */
+	int64_t bytes, used; /* bytes: the size of the block; used: the largest number of bytes that were ever reserved
+			      * in it */
 	int64_t size;        /* the size of the memfd, which is larger than `bytes` if an earlier runner needed more */
 	int64_t runner;      /* if the block is retired: the number of the runner that may still reach it; 0: no runner
 			      * can reach it */

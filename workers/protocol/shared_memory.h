@@ -46,7 +46,7 @@ void shared_memory_renew(struct shared_memory *shared);
  * runner has no number, `runner` is 0, and the arena is always freed. */
 void shared_memory_retire(struct shared_memory *shared, int64_t runner);
 /* Lets shared_memory_reserve use the memory that shared_memory_retire kept for this runner. The caller must know that
- * the runner and all processes that it started have ended, and that no other process has got the memory. */
+ * the runner and all processes that it started have ended, and that no other process has access to the memory. */
 void shared_memory_release(struct shared_memory *shared, int64_t runner);
 /* Frees the memory that shared_memory_retire kept. */
 void shared_memory_forget(struct shared_memory *shared);

@@ -25,7 +25,7 @@ enum {
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
 	DROPPED = 1 << 30 /* a bit in the answer of try_layers; 1: the other bits are layers that failed; 0: they are
-			   * the layers that hold */
+			   * the active layers */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -35,7 +35,7 @@ struct keeper {
 };
 
 struct sandbox {
-	uint32_t layers;                    /* the layers that hold for a runner */
+	uint32_t layers;                    /* the layers that are active in each runner */
 	struct sandbox_paths readable, devices;
 	char *hidden;                       /* the path of the dataset, if it is below a readable path; else NULL */
 	bool gpu;
@@ -139,7 +139,7 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
+/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the active layers. If a layer
  * failed and cannot be undone, returns DROPPED with this layer. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
@@ -358,8 +358,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit does
-							  * not hold */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit would
+							  * have no effect */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 

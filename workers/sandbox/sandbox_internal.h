@@ -17,7 +17,7 @@ enum {
 	SANDBOX_DESCRIPTORS = 4096
 };
 
-/* A list of absolute paths, whose memory belongs to the list. */
+/* A list of absolute paths. The list owns the memory of the paths. */
 struct sandbox_paths {
 	char **items;
 	int count;
@@ -42,7 +42,7 @@ int view_build(const struct sandbox_paths *readable, const struct sandbox_paths 
 int view_mount_proc(void);
 /* Mounts the /proc of a runner, and limits the number of processes in its namespace. The machine's settings are not
  * writable in this /proc. On the CPU, nothing in it is writable. On a GPU, the files of the processes are writable,
- * because CUDA's driver fails if it cannot name its threads there. Returns the layers that hold. */
+ * because CUDA's driver fails if it cannot name its threads there. Returns the active layers. */
 uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size at `folder`. */
 int view_mount_tmp(const char *folder);
@@ -51,8 +51,8 @@ int view_mount_tmp(const char *folder);
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
  * If `whole` is false, the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`,
- * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers
- * that hold. */
+ * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the active
+ * layers. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -61,22 +61,22 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 /* Refuses system calls that the zygote, its later children and references do not need. A process without privileges
  * must call limits_drop_capabilities_of_programs first. Returns true if the filter is installed. */
 bool seccomp_apply_to_zygote(void);
-/* In a runner: also refuses the system calls that only the zygote needs. Returns the layers that hold; the result
- * assumes that the zygote's filter is installed. */
+/* In a runner: also refuses the system calls that only the zygote needs. Returns the active layers; the result is right
+ * only if the zygote's filter is installed. */
 uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* Sets the limits of this process and of the processes that it starts. Returns the layers that hold. `memory` means
- * that limits_memory will limit the memory before a reference is loaded; the result then already includes the memory
- * limit. `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
+/* Sets the limits of this process and of the processes that it starts. Returns the active layers. `memory` means that
+ * limits_memory will limit the memory before a reference is loaded; the result then already includes the memory limit.
+ * `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
  * processes is not limited, because the kernel would count all processes of the user. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* If memory runs out, the kernel ends this process, and the processes that it starts, before all others. */
 bool limits_die_first(void);
-/* Limits the memory of each process to the current memory of this process plus `bytes`. If nine tenths of the available
- * memory are less than `bytes`, adds these nine tenths instead. Returns how many bytes may be added, which are fewer if
- * a lower limit is already set. Returns -1 on error. */
+/* Limits the memory of each process to the current memory of this process plus `bytes`. If `bytes` is more than nine
+ * tenths of the available memory, adds these nine tenths instead. Returns how many bytes may be added, which are fewer
+ * if a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);

@@ -143,7 +143,7 @@ static bool is_mounted_already(const char *from, const char *to)
 	return lstat(from, &a) == 0 && lstat(to, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Takes the next name from `rest`. Returns its length, or 0 if there is none. */
+/* Moves the first name of the path `rest` to `name`. Returns the length of the name, or 0 if `rest` has none. */
 static size_t next_name(char *rest, char *name)
 {
 	size_t start = strspn(rest, "/"), length = strcspn(rest + start, "/");
@@ -230,7 +230,7 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 }
 
 /* Makes the directories and links that every program expects. /dev/shm is a link to the folder for temporary files, so
- * one size limit covers both. */
+ * one size limit applies to both. */
 static int make_places(const char *folder)
 {
 	const char *const folders[] = {folder, "/tmp", "/proc", "/dev"};
