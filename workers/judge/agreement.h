@@ -35,7 +35,7 @@ int agreement_alone_by(const struct agreement *agreement, const struct agreement
 
 /* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If
  * `exact` is -1, there is no precise ground truth. A ground truth is coarse if its arithmetic is less precise than the
- * tolerance rule demands. If the result is true, the coarse ground truths do not decide the verdict. */
+ * tolerance rule demands. If so, the verdict must not depend on the coarse ground truths. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
 /* Appends which ground truth is the outlier, for example "fla is the outlier". If no ground truth differs from all

@@ -131,8 +131,8 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family. The values follow from the constraints on the input. If there are
- * no constraints, the values follow from the input's name and description. */
+/* Fills an input of a definition without op family. Chooses the values by the constraints on the input or, if there are
+ * none, by the input's name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {

@@ -39,8 +39,8 @@ static const char *overwritten_place(struct trial *trial, const struct layout_ga
 	return text;
 }
 
-/* Returns a message if a canary was overwritten, or NULL if no canary has changed. If the check itself fails, sets `rc`
- * to -1 and returns the message of the error. */
+/* Returns a message if a canary was overwritten, or NULL if no canary has changed. On error, sets `rc` to -1 and
+ * returns the message of the error. */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc)
 {
 	struct shared_part *parts = arena_array(&trial->arena, (size_t)trial->layout.gap_count + 1, sizeof *parts);
@@ -120,8 +120,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 	out->at = at * 8 / bits;
 	out->then = element(trial, memory, copy->dtype, out->at);
 	out->now = element_found(trial, tensor_index, copy->dtype, out->at);
-	if (bits < 8 && out->then == out->now) { /* a byte has two 4-bit elements; if the first ones are equal, the
-						  * second ones differ */
+	if (bits < 8 && out->then == out->now) { /* the byte that differs has two 4-bit elements; if the first one is
+						  * unchanged, the second one differs */
 		out->at++;
 		out->then = element(trial, memory, copy->dtype, out->at);
 		out->now = element_found(trial, tensor_index, copy->dtype, out->at);
@@ -162,8 +162,8 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
-/* Compares, with a single call, all inputs that the reference may not write to. Returns false if an input differs, or
- * on error. The caller then compares each input separately, to find the one that differs. */
+/* Compares all inputs that the reference may not write to with their private copies, in a single call. Returns false if
+ * an input differs, or on error. The caller then compares each input separately, to find the one that differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;
@@ -338,7 +338,7 @@ bool trial_changes_seed(const struct trial *trial)
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
 }
 
-/* Returns the first tensor whose values differ from those after the first run, or -1 if there is none. Outputs are
+/* Returns the first tensor whose values differ between this run and the first run, or -1 if there is none. Outputs are
  * compared before inputs. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {

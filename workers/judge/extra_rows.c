@@ -1,11 +1,11 @@
 /* extra_rows - the extra runs for the check `rows`. These runs show whether a row of the outputs depends only on the
  * same row of the inputs, or also on other rows.
  *
- * A row axis is a var axis of at least one input and at least one output that no tensor has twice. There are two runs
- * for each row axis. In the first run, all rows of the inputs are in reverse order, and the rows of the outputs must be
- * in reverse order, too. In the second run, the inputs have only their last row, and each output must equal the last
- * row of the same output in a run with all rows. If rows depend on each other, this is a property of the operation, not
- * a mistake. If rows depend on each other in one case but not in another, the engine reports it
+ * A var axis is a row axis if at least one input and at least one output have it, and no tensor has it twice. There are
+ * two runs for each row axis. In the first run, all rows of the inputs are in reverse order, and the rows of the
+ * outputs must be in reverse order, too. In the second run, the inputs have only their last row, and each output must
+ * equal the last row of the same output in a run with all rows. If rows depend on each other, this is a property of the
+ * operation, not a mistake. If rows depend on each other in one case but not in another, the engine reports it
  * (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 

@@ -2,8 +2,8 @@
  * one check (trial_checks.c).
  *
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
- * of a run. The runs of a kind follow each other. After the last of them, the kind records the result of its check. If
- * the reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
+ * of a run. All runs of one kind are consecutive. After the last of them, the result of the check is recorded. If the
+ * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
  * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
@@ -167,8 +167,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show that several
- * inputs matter. Each of the remaining inputs gets a run of its own. */
+/* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show for several inputs
+ * that they affect the outputs. Each of the remaining inputs gets a run of its own. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -221,8 +221,8 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Returns whether an input needs no run of its own, because its gradient shows that it matters. If some output has been
- * the same in all runs so far, returns false. */
+/* Returns whether an input needs no run of its own, because its gradient shows that it affects the outputs. If some
+ * output has been the same in all runs so far, returns false. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -233,8 +233,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second set of values. Returns false if the input gets no run of its own, because it is not a
- * tensor, its tensor is empty, its gradient shows that it matters, or its two sets of values are equal. */
+/* Fills one input with its second set of values. Returns false if the input gets no run of its own, because it is not a
+ * tensor, its tensor is empty, its gradient shows that it affects the outputs, or its two sets of values are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];

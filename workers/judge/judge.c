@@ -19,8 +19,8 @@
  *   truth failed, the pool itself writes this message, to report the failure. The judge answers with another
  *   {"provide": …} or {"truth": …}, or with a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
- *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
- *   is "inputs". The judge answers with a verdict.
+ *   runner failed in this case. The message contains the job, because the judge may not have received the case yet. If
+ *   the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
  * The function verdict_write writes a verdict. A file descriptor is sent with some messages. If the shared arena is a

@@ -67,8 +67,8 @@ static bool may_be_a_scalar(const struct trial *trial, int axis)
 	return scalar && problem->axes[axis].var && trial->op == NULL;
 }
 
-/* Returns true if the shape of an output differs from the declared shape only in axes whose lengths reftest guessed. In
- * this case, the guess may be wrong and the reference right. */
+/* Returns true if the shape of an output differs from the declared shape only in axes whose lengths reftest guessed. If
+ * so, the guess may be wrong, and the reference may be right. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;

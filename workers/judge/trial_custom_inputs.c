@@ -34,7 +34,7 @@ bool trial_needs_custom_inputs(const struct trial *trial)
 	return trial->job != NULL && trial->job->input_code != NULL && !trial->custom.done;
 }
 
-/* Decides a case in which the code that makes inputs has failed. */
+/* Sets the status of a case in which the code that makes inputs has failed. */
 static void decide_bad_inputs(struct trial *trial, const char *sentence)
 {
 	trial_decide(trial, STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, sentence));
@@ -376,7 +376,7 @@ static void add_taken(struct trial *trial, const cJSON *message)
 	}
 }
 
-/* Reads the dtypes and shapes of all inputs of a set. */
+/* Reads the dtypes and shapes of all inputs of one set of input values. */
 static void take_forms(struct trial *trial, const cJSON *message)
 {
 	const cJSON *said = json_member(message, "made");
@@ -489,7 +489,7 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job with the sources of this set, in which every source is resolved. */
+/* Returns a copy of the job for one set of input values, in which the source of every input is resolved. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);

@@ -47,8 +47,8 @@ enum trial_check_kind {
 	TRIAL_CHECKS
 };
 
-/* The state for one of the two sets of input values of a case. Large data is behind pointers, because the struct is
- * cleared for each case. */
+/* A round: the state for one of the two sets of input values of a case. Large data is behind pointers, because the
+ * struct is cleared for each case. */
 struct round {
 	struct op_case c; /* c.contents says which set it is */
 	struct input_source scalar[OP_ARGS];
@@ -102,7 +102,7 @@ struct extra {
 	bool rows_alone;	   /* the run uses only the last row; otherwise it uses the rows in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
-	const struct tensor *wide; /* the output that lost most digits, as computed in float64; NULL: none */
+	const struct tensor *wide; /* the float64 result of the output that lost most digits; NULL: none */
 	int lost_output;	   /* the index of the output that lost most digits */
 	double lost_units;	   /* the distance between the output `lost_output` and its float64 result, in units of
 				    * the output's dtype */
@@ -162,7 +162,7 @@ struct trial {
 	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
 	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
-	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not made */
+	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not run */
 	struct extra extra;
 	struct latency latencies[LATENCIES_MAX]; /* empty unless the job asks for latencies */
 	int latency_count;
@@ -179,7 +179,7 @@ int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
 bool trial_is_last_run(const struct trial *trial);
-/* Returns the set of input values of a run. */
+/* Returns the round (the set of input values) that a run uses. */
 struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 
 /* workers/judge/trial_custom_inputs.c */
@@ -227,22 +227,23 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
  * reference may write to. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 /* output_shapes.c: `said` is the runner's description of the output. trial_wrong_form returns NULL if the output has
- * the shape and dtype that the definition declares. If not, it returns a message and sets `reason`. trial_check_shape
- * sets the status of the case if the shape or the dtype differs. */
+ * the shape and dtype that the definition declares. Otherwise trial_wrong_form returns a message and sets `reason`.
+ * trial_check_shape sets the status of the case if the shape or the dtype differs. */
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_shape(struct trial *trial, const struct round *round, int output, const cJSON *said);
 
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
-/* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
- * If it wrote to only some of them, a caller could not know which inputs have new values. Ignores an input whose values
- * the operation does not change, because such an input does not show whether the reference wrote to it. */
+/* The reference may overwrite some inputs with outputs. Checks that it overwrote all of these inputs, or none of them.
+ * If it overwrote only some of them, a caller could not know which inputs have new values. Ignores an input whose
+ * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had another seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
- * compares the repeated run with the first run. */
+ * had another seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares
+ * the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
-/* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
+/* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
+ * this. */
 bool trial_changes_seed(const struct trial *trial);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
@@ -275,7 +276,7 @@ void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
 /* Records the latencies that the answer of a process reports. `name` is the reference or a ground truth. Only the first
- * latencies for a name are recorded. `name` must be valid as long as the trial. */
+ * latencies for a name are recorded. `name` must stay valid until the trial is closed. */
 void trial_note_latency(struct trial *trial, const char *name, const cJSON *message);
 /* Records how long a single call took. */
 void trial_note_seconds(struct trial *trial, const char *name, double seconds);
@@ -286,8 +287,8 @@ void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 bool trial_is_checked(const struct trial *trial);
 /* Returns whether the case has checks although it has an op family (job.checks). */
 bool trial_has_checks_beside(const struct trial *trial);
-/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must be valid as
- * long as the trial. */
+/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must stay valid
+ * until the trial is closed. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
 /* Records that the reference changed an input. `sentence` says at which place. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
@@ -297,7 +298,7 @@ void trial_make_checks(struct trial *trial);
  * the status is then `checked` if no check fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
 /* Adds the checks to the verdict. The status must be final. If the case has an op family, adds only the checks that
- * were made, and a finding for each check that fails or shows that digits are lost. */
+ * were run, and a finding for each check that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */
@@ -312,8 +313,8 @@ bool extra_runs_next(struct trial *trial, struct buf *out);
 void extra_runs_read(struct trial *trial, const cJSON *ran);
 /* Records that the runner ended in the current extra run. After this, there is no further extra run. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* Two outputs count as equal if their distance is at most this number of units of the declared dtype. If a sum is
- * computed in another order, its result moves by a few units. */
+/* Two outputs count as equal if their distance is at most this number of units of the declared dtype. Computing a sum
+ * in another order changes the sum by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
 /* Compares an output of this run with the same output of the first run. Returns the largest distance, in units of the
  * declared dtype, or NaN if the output cannot be read. `order` says which elements correspond; NULL: those with the
@@ -332,8 +333,8 @@ void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
-/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, skips this ground
- * truth and returns false. */
+/* Writes the request for ground truth `at` to `out`, and returns true. If this ground truth cannot be requested, skips
+ * it and returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);

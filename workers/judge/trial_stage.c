@@ -49,7 +49,7 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 
 /* Returns the seed of torch's generators for a run. The last run on the first set gets another seed than the first run.
  * Therefore outputs that depend on the generators differ between the two runs. If the operation draws random samples,
- * both runs get the same seed, unless the check `seeds` needs another one. */
+ * both runs get the same seed, unless the check `seeds` needs different seeds. */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
@@ -151,8 +151,8 @@ static void write_roles(const struct trial *trial, struct buf *out)
 	op_names_write(&names, &problem, out);
 }
 
-/* Writes the name of the FlashInfer function to call, and for each input the name of the function's argument. Only the
- * table fi_api needs these fields. */
+/* Writes the name of the FlashInfer function to call, and for each input the name of the function's argument. Only
+ * python/libraries/fi_api.py needs these fields. */
 static void write_api(const struct trial *trial, struct buf *out)
 {
 	const struct job *job = trial->job;

@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin does.
- * If builtin is not among the ground truths, a ground truth that is Python source does, by writing to its own copy of
- * the input. Other ground truths compute only outputs. */
+/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin
+ * computes them. If builtin is not among the ground truths, a ground truth that is Python source computes them by
+ * writing to its own copy of the input. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -310,7 +310,7 @@ static int64_t all_bytes(const struct trial *trial, const int64_t *bytes)
 }
 
 /* Prepares the case for these lengths of the axes. Returns 0 if the inputs are ready in private memory, and -1 if the
- * case is already decided. */
+ * status of the case is already set. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 {
 	const int64_t *bytes;

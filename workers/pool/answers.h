@@ -1,4 +1,4 @@
-/* answers - the list of verdicts of a pool that pool_next has not returned yet. */
+/* answers - a pool's list of those verdicts that pool_next has not returned yet. */
 #ifndef REFTEST_WORKERS_POOL_ANSWERS_H
 #define REFTEST_WORKERS_POOL_ANSWERS_H
 

@@ -39,7 +39,7 @@ bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out,
 void control_groups_open(struct control_groups *groups);
 void control_groups_close(struct control_groups *groups);
 bool control_groups_used(const struct control_groups *groups);
-/* Returns whether control_groups_open could use groups. Changes nothing. */
+/* Returns whether the system has delegated the group of this process. Changes nothing. */
 bool control_groups_delegated(void);
 
 /* Makes a group for a runner, and limits the number of processes in the group. Returns the number of the group, or 0 if

@@ -6,14 +6,14 @@
 
 extern char **environ;
 
-/* The processes that import torch and run references get only the variables that they need. Every other variable is
- * removed, because it could change a reference's results without changing the fingerprint. For example, PYTHON… could
- * load other modules, and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY and OMP_… could
- * change the arithmetic. */
+/* The processes that import torch and run references get only the environment variables that they need. Every other
+ * variable is removed, because it could change a reference's results without changing the fingerprint. For example,
+ * PYTHON… could load other modules, and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY
+ * and OMP_… could change the arithmetic. */
 static const struct variable {
 	const char *name; /* a name and "=", or the beginning of several names */
-	bool counts;      /* the value may change what a reference computes, so the variable is a field of the
-			   * subject */
+	bool counts;      /* the value may change what a reference computes, so the variable is part of the subject of a
+			   * verdict */
 } reference_environment[] = {
     /* These variables say where programs and libraries are found. Only LD_PRELOAD is in the subject, because a library
      * that is loaded before all others may replace any function. The others are not in the subject, because every

@@ -35,7 +35,7 @@
 
 enum {
 	JUDGE_FAILURES = 2,
-	ALONE_MS = 5000,     /* how long a case that must run alone waits until spare runners have ended */
+	ALONE_MS = 5000,     /* the longest time that a case that must run alone waits for the end of spare runners */
 	MESSAGE_MAX = 64 << 10 /* the largest size in bytes of a runner's error message in a verdict */
 };
 
@@ -117,8 +117,8 @@ int64_t lane_largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the runner a message for each file that the reference may read. Each message carries a sealed copy of the bytes
- * whose digest is known. Returns -1 with a message if the content of a file has changed. */
+/* Sends the runner a message for each file that the reference may read. Each message carries a sealed copy of the file,
+ * whose digest was checked. Returns -1 with a message if the content of a file has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err)
 {
 	for (int i = 0; i < task->read_count; i++) {
@@ -568,7 +568,7 @@ static bool printed(const struct child *child, const char *words)
 struct fatal_limit {
 	const char *reason;
 	int signal;         /* the signal that ended the process; 0: it exited */
-	const char *words;  /* words that the output of the process must have; NULL: any output */
+	const char *words;  /* words that the output of the process must contain; NULL: any output */
 	const char *says;
 };
 
@@ -720,8 +720,8 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 	lane->up = false;
 	lane->up_deadline = 0;
 	lane->outstanding = lane->stale = 0;
-	lane_drop_child(shared, lane); /* drops the runner, because it shared an arena with the judge, which has
-				        * ended */
+	lane_drop_child(shared, lane); /* kills the runner, because it shared an arena with the judge, which has
+					* ended */
 }
 
 /* Returns -1 if judges repeatedly fail to start. */

@@ -20,7 +20,7 @@ void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char 
  * exception. */
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised);
-/* Kills the runner, but keeps the text that it printed for the next verdict. */
+/* Kills the runner, but keeps its printed text, which is returned with the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 const struct job *lane_current_job(const struct lane *lane);
 /* Continues with the next case of the lane's work, if there is one. */
@@ -47,7 +47,7 @@ void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
 
-/* Queues the case for a retry while no other lane works, and continues with the next case. `attacked` means that
+/* Queues the case, to retry it when no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
 /* Returns whether a case must run again, so that its verdict `text` must be ignored. If so, prepares the new run. */
@@ -98,7 +98,8 @@ void lane_truth_open(struct lane *lane);
 /* Handles the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
  * and is closed later. */
 void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* If a request waits for a runner, gives it a spare runner. Returns -1 if the runner's memory cannot be limited. */
+/* If a request waits for a runner, assigns a spare runner to it. Returns -1 if the runner's memory cannot be
+ * limited. */
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Handles the messages, the end and the timeout of the ground truth's runner. */
 void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);

@@ -488,7 +488,7 @@ bool machine_providers_hold(const char *python, const char *answer)
 
 /* ---- devices and cores ---- */
 
-/* Counts the names in a directory that consist of `prefix` and a number. */
+/* Counts the entries of a directory whose names consist of `prefix` and a number. */
 static int count_numbered(const char *folder, const char *prefix)
 {
 	DIR *directory = opendir(folder);

@@ -69,9 +69,9 @@ bool machine_providers_hold(const char *python, const char *answer);
  * script, which may choose another interpreter at each start. Starts no process. */
 bool machine_torch_holds(const char *python, const char *proof);
 
-/* Returns the key under which the result of machine_torch is cached. The key includes the interpreter's path and stat,
- * PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content of version_file are unchanged and
- * machine_torch_holds returns true. */
+/* Returns the key under which the result of machine_torch is cached. The key includes the path, inode, size and mtime
+ * of the interpreter, and the values of PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content
+ * of version_file are unchanged and machine_torch_holds returns true. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
 /* Counts the GPUs by the files of the NVIDIA driver, without calling CUDA. Returns 0 if there is no NVIDIA driver. If
@@ -82,7 +82,7 @@ int machine_gpus(struct arena *arena, const char **key);
  * the text has no version, or if the version does not fit into `out`. */
 bool machine_driver_version(const char *text, char *out, size_t size);
 
-/* Returns the version of this machine's NVIDIA driver, in `arena`, or NULL if it is not known. */
+/* Returns the version of this machine's NVIDIA driver, allocated in `arena`, or NULL if the version is not known. */
 const char *machine_driver(struct arena *arena);
 
 int machine_cores(void); /* returns the number of cores that this process may use */
