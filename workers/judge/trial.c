@@ -19,7 +19,7 @@
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
  * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
  * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
- * memory. If so, the ground truth is computed right after a run, when the inputs have been filled again.
+ * memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
  *
  * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes

@@ -180,7 +180,8 @@ static int64_t after(double seconds)
 	return seconds > 0 && seconds < 1e9 ? clock_ms() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
-/* Returns the entry for the library and the op family of a request. The first request for a pair adds its entry. */
+/* Returns the entry for the library and the op family of a request. The first request for this library and op family
+ * adds the entry. */
 static struct provider_pair *pair_of(struct provider *provider, const char *text, size_t length)
 {
 	const struct json_text request = {"a request", text, length, 1};

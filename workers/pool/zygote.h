@@ -2,13 +2,14 @@
  * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
- * source code of the reference allows another use (workers/pool/isolation.h), the runner is released instead. It then
- * serves another definition whose reference also allows this. When the zygote has reported the end of a runner, this
- * process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the
- * kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when
- * runners are needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch
- * kills these leftover processes instead, which is possible only if this process is a subreaper. A new zygote is
- * started only when all leftover processes have ended, because they could change the zygote while it starts. */
+ * source code of the reference allows the runner to be used again (workers/pool/isolation.h), the runner is released
+ * instead. It then serves another definition whose reference also allows this. When the zygote has reported the end of
+ * a runner, this process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is
+ * reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is
+ * started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
+ * zygote_dispatch kills these leftover processes instead, which is possible only if this process is a subreaper. A new
+ * zygote is started only when all leftover processes have ended, because they could change the zygote while it
+ * starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -86,7 +87,7 @@ struct zygote {
 	struct child *children;
 	int room;                    /* the number of slots */
 	int64_t numbers;             /* the number of the newest runner */
-	int64_t gone[ZYGOTE_GONE];   /* the numbers of the runners that ended last; 0: an unused entry */
+	int64_t gone[ZYGOTE_GONE];   /* the numbers of the runners that ended most recently; 0: an unused entry */
 	unsigned gone_count;         /* how many numbers were written to `gone` in total */
 	struct control_groups groups;
 	const char *required;        /* what references must not be able to reach, a string of the caller; NULL: no
@@ -113,7 +114,8 @@ struct runner_demand {
 /* Starts runners until the runners that are ready or starting meet the demand. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
 /* Starts a reader and returns it. Returns NULL if no reader can be started now. If no reader can ever be started, also
- * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line of a reader is {"ready"}. */
+ * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line that a reader sends is
+ * {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
 /* Handles the messages of the zygote and of the spare runners, and the end of these processes. Returns -1 with a
  * message if no runner can be started. */

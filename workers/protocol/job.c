@@ -338,7 +338,8 @@ void job_write(const struct job *job, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* The state of reading a job from JSON. Only the first error is kept. After an error, every value is read as empty. */
+/* The state of reading a job from JSON. Only the first error is reported. After an error, all further values are read
+ * as empty. */
 struct reader {
 	struct arena *arena;
 	const char *wrong; /* the key at which the first error occurred; NULL: there was no error */

@@ -26,15 +26,15 @@ enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 struct job {
 	const char *id;                    /* the id of the case, such as "small:batch_size=1" or "workload:UUID" */
 	struct op_problem problem;         /* the definition's schema, in the form that op families expect */
-	const char *op;                    /* the op family; NULL: no family matches, so there is no ground truth of a
-					    * family */
+	const char *op;                    /* the op family; NULL: no op family matches, so there is no ground truth
+					    * builtin */
 	const char *no_truth;              /* if `op` is NULL, the message that says why */
 	const int64_t *axis;               /* the lengths of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* the value of op_case.edge */
 	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the length of an axis is not
-	 * passed to the code, `axis` has a guess for it. The shapes of the inputs that the code makes replace this
-	 * guess. */
+	 * passed to the code, `axis` has a guess for it. This guess is replaced by the length in the shapes of the
+	 * inputs that the code makes. */
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
 	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
@@ -76,7 +76,7 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
  * because another implementation has run on them. Generated inputs are guesses. */
 bool job_inputs_are_known(const struct job *job);
 
-/* Writes the job as one JSON object without newlines. No bit of the seed, the numbers and the constants is lost. */
+/* Writes the job as one JSON object without newlines. The seed, the numbers and the constants are written exactly. */
 void job_write(const struct job *job, struct buf *out);
 /* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or
  * outputs. */

@@ -13,8 +13,8 @@
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
 /* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks are kept, with at most RETIRED_BYTES used
- * bytes in total. A block is not used again if it has more than WASTE times the bytes that are needed, because it takes
- * longer to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
+ * bytes in total. A block is not used again if it is more than WASTE times as large as needed, because it takes longer
+ * to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {

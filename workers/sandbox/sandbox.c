@@ -159,13 +159,13 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* without a new host name, references would see this machine's */
+		return DROPPED | SANDBOX_UTS; /* otherwise references would see the host name of this machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the way in which its child ended, because the child does the work of this process. */
+/* Ends this process in the same way as its child ended, because the child does the work of this process. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -255,7 +255,7 @@ static pid_t start_keeper(struct keeper *keeper)
 	return keeper->pid;
 }
 
-/* Waits until a keeper has ended, which is only after the runner has been reaped. */
+/* Waits until a keeper has ended. A keeper ends only after its runner has been reaped. */
 static void reap_keeper(struct keeper *keeper)
 {
 	kill(keeper->pid, SIGKILL);
@@ -462,8 +462,8 @@ static void free_sandbox(struct sandbox *sandbox)
 
 /* ---- opening ---- */
 
-/* Returns the path of the dataset without links if the dataset is below a readable path, because it must then be
- * hidden. Otherwise returns NULL. */
+/* If the dataset is below a readable path, returns the path of the dataset with all links resolved, because the dataset
+ * must then be hidden. Otherwise returns NULL. */
 static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
 {
 	char *place = realpath(dataset, NULL);

@@ -116,10 +116,10 @@ int sandbox_after_fork(struct sandbox *sandbox);
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
  * this process plus `bytes`. If `bytes` is more than nine tenths of the memory that is available on this machine, adds
- * these nine tenths instead. Returns how many bytes may be added, or -1 if the memory cannot be limited. If `for_now`
- * is true, a later call can raise the limit, and so can the process itself; use this only for references whose source
- * code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count
- * the address space that the driver reserves. */
+ * these nine tenths instead. Returns by how many bytes the memory may grow, or -1 if the memory cannot be limited. If
+ * `for_now` is true, a later call can raise the limit, and so can the process itself; use this only for references
+ * whose source code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would
+ * also count the address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`

@@ -33,9 +33,9 @@ bool sandbox_is_below(const char *path, const char *folder);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`, a
- * path without links below a readable path, also becomes an empty directory (NULL: none). This process needs a mount
- * namespace of its own. On error, returns -1 with errno, and this process must exit. */
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`
+ * also becomes an empty directory; it is a path without symbolic links that is below a readable path, or NULL. This
+ * process needs a mount namespace of its own. On error, returns -1 with errno, and this process must exit. */
 int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
 	       const char *hidden);
 /* Mounts a /proc that belongs to this process's PID namespace. */
@@ -50,9 +50,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * If `whole` is false, the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`,
- * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the active
- * layers. */
+ * If `whole` is false, the ruleset allows access to `readable` except `hidden` (a path without symbolic links; NULL:
+ * none), to `devices`, and to this process's own files below /proc, which are writable only on a GPU. `folder` is
+ * writable. Returns the active layers. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -72,11 +72,11 @@ uint32_t seccomp_apply(bool gpu);
  * `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
  * processes is not limited, because the kernel would count all processes of the user. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
-/* If memory runs out, the kernel ends this process, and the processes that it starts, before all others. */
+/* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);
 /* Limits the memory of each process to the current memory of this process plus `bytes`. If `bytes` is more than nine
- * tenths of the available memory, adds these nine tenths instead. Returns how many bytes may be added, which are fewer
- * if a lower limit is already set. Returns -1 on error. */
+ * tenths of the available memory, adds these nine tenths instead. Returns by how many bytes the memory may grow, which
+ * are fewer if a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);

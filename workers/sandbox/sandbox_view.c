@@ -264,9 +264,9 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Makes the files of /proc that configure the machine read-only. This is needed only if the user is root, because only
- * root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
- * threads there. */
+/* Makes those files of /proc read-only with which the machine can be configured. This is needed only if the user is
+ * root, because only root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it
+ * cannot name its threads there. */
 static int protect_proc(void)
 {
 	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"};
