@@ -143,7 +143,7 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 			    format_value(arena, found.then, copy->dtype), format_value(arena, found.now, copy->dtype));
 }
 
-/* Returns a pair: the part of the shared arena that holds the tensor, and the private copy. */
+/* Returns a pair: the part of the shared arena that contains the tensor, and the private copy of the tensor. */
 static struct shared_part part_of(const struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	return (struct shared_part){.offset = trial->layout.offset[tensor_index],
@@ -393,8 +393,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Does not copy
- * an input that the ground truth did not change, or an input whose new values are also an output. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Skips inputs
+ * that the ground truth did not change, and inputs whose new values are also an output. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -10,8 +10,8 @@
  * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
  * row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
  * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family, name
- * the check in `beside`. This changes the field case.checks of these cases (engine/cases_subject.c), so they run again.
- * Add the check to the list of the checks of --edge in docs/verify.md. */
+ * the check in `beside`. A new name in `beside` changes the field case.checks of these cases (engine/cases_subject.c),
+ * so they run again. Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -119,8 +119,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had
- * another seed than the first run (trial.c). */
+/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had a
+ * different seed from the first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -168,7 +168,7 @@ static int count_inputs(const struct trial *trial)
 }
 
 /* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show for several inputs
- * that they affect the outputs. Each of the remaining inputs gets a run of its own. */
+ * that they affect the outputs. For each of the remaining inputs, there is a separate run. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -567,7 +567,7 @@ int64_t extra_runs_bytes(const struct tensor *output)
 	return dtype_is_float(output->dtype) ? layout_round(output->elements * 8) : layout_round(job_tensor_bytes(output));
 }
 
-/* Sets the state to the first run of this kind. */
+/* Sets the state of the extra runs to the first run of the kind `kind`. */
 static void begin_kind(struct trial *trial, int kind)
 {
 	struct extra *extra = &trial->extra;

@@ -25,8 +25,8 @@ struct judge_context {
 	 * source in the dataset */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t runner;          /* the number of the runner that maps `shared`; 0: none */
-	int64_t wish;            /* the size of the definition's largest case; a new shared arena gets this size if
-				  * there is enough memory */
+	int64_t wish;            /* the size of the definition's largest case; a new shared arena has this size if there
+				  * is enough memory */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
 	unsigned char *inputs;   /* the judge's own copy of a case's inputs, which is not part of `private`; NULL: the

@@ -16,10 +16,10 @@
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
- * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
- * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
- * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
- * memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
+ * A reference that keeps results between calls returns wrong outputs for the second set of input values, or for the
+ * first set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a
+ * time. Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need
+ * the memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
  *
  * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
@@ -183,8 +183,8 @@ static void list_constants(struct trial *trial)
 
 /* Adds to the verdict the ground truth on which it is based, and the ground truths that were skipped. If no ground
  * truth was computed, the first one in the list of ground truths to try is added. If the user requested all ground
- * truths, but the case was decided before all of them were computed, the others count as skipped. If builtin is the
- * only ground truth to try, the verdict has only its name and version. */
+ * truths, but the verdict was final before all of them were computed, the remaining ones count as skipped. If builtin
+ * is the only ground truth to try, the verdict has only its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;

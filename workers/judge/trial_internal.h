@@ -159,7 +159,7 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, used to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current run, or the last one if no run is in progress */
-	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
+	bool seed_changed;	   /* RUN_AGAIN had a different seed from the first run */
 	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not run */
@@ -239,8 +239,8 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
  * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had another seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic compares
- * the repeated run with the first run. */
+ * had a different seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
+ * compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
  * this. */

@@ -309,7 +309,7 @@ static int64_t all_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-/* Prepares the case for these lengths of the axes. Returns 0 if the inputs are ready in private memory, and -1 if the
+/* Prepares the case for the axis lengths `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
  * status of the case is already set. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 {

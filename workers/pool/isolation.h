@@ -1,10 +1,10 @@
 /* isolation - decides which tasks may share a runner.
  *
  * A runner serves several definitions only if the source code of their references can leave nothing behind in the
- * runner (python/isolation.py). The reader decides this. The reader is a child of the zygote that runs no reference.
- * The reader gets the source code of one reference at a time, and answers whether the reference needs a runner of its
- * own, with the reason. If the reader ends or does not answer, the reference gets a runner of its own, and another
- * reader is started. */
+ * runner (python/isolation.py). The reader decides this. The reader is a child process of the zygote and runs no
+ * reference. It receives the source code of one reference at a time, and answers whether the reference needs a runner
+ * of its own, with the reason. If the reader ends or does not answer, the reference gets a runner of its own, and
+ * another reader is started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
 

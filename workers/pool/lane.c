@@ -428,8 +428,8 @@ static char *failure_text(const char *reason, const char *message, int64_t line,
 	return text.data;
 }
 
-/* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later cases
- * get the same failure. `flag` is the result of error_flag, or NULL. */
+/* Reports to the judge that the reference failed in the current case. If the reference failed to load, the same failure
+ * is reported for all later cases. `flag` is the result of error_flag, or NULL. */
 static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
 		  const char *flag)
 {

@@ -212,7 +212,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
-/* Returns the time by which a ground truth must be loaded. A ground truth that must be compiled gets more time than a
+/* Returns the time by which a ground truth must be loaded. A ground truth that must be compiled may take longer than a
  * case. */
 static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
 {

@@ -304,7 +304,7 @@ static const char where_is_torch[] =
     "print(os.path.realpath('/proc/self/exe'))\n"
     "print('\\n'.join(stamps))\n";
 
-/* Returns the next line of `*text`, and moves `*text` behind this line. Returns NULL if there is no further line. */
+/* Returns the next line of `*text`, and advances `*text` past this line. Returns NULL if there is no further line. */
 static char *next_line(char **text)
 {
 	char *line = *text, *end = line == NULL ? NULL : strchr(line, '\n');

@@ -352,8 +352,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
- * lane. If a warm pool must keep more spare runners ready than that, and if spare runners may be started now, returns
- * the larger number. */
+ * lane. If a warm pool must keep a larger number of spare runners ready, and if spare runners may be started now,
+ * returns this larger number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;

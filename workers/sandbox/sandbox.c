@@ -140,7 +140,7 @@ static int enter_user_namespace(void)
 }
 
 /* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the active layers. If a layer
- * failed and cannot be undone, returns DROPPED with this layer. */
+ * failed and its effects cannot be undone, returns this layer with the bit DROPPED. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {

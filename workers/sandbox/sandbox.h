@@ -31,7 +31,7 @@ enum { SANDBOX_ABI = 3 };
 /* The layers of the sandbox. Each layer is one bit. */
 enum sandbox_layer {
 	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
-					     * outside */
+					     * outside this namespace */
 	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace with only a read-only selection of files */
 	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
 	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
@@ -43,7 +43,7 @@ enum sandbox_layer {
 	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock (ABI 1) restricts the use of files */
 	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock (ABI 4) refuses TCP */
 	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock (ABI 6) refuses signals and abstract sockets to processes
-					     * outside */
+					     * outside the runner */
 	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all system calls that no reference needs, and all
 					     * sockets except local ones */
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter also refuses local sockets; not used on a GPU */
