@@ -14,7 +14,7 @@ struct agreement {
 	bool differ[GROUND_TRUTHS_MAX][GROUND_TRUTHS_MAX]; /* [a][b] and [b][a]: ground truths a and b differ */
 };
 
-/* Which ground truths differ from the oracle on the CPU. */
+/* Which ground truths differ from the oracle, which is computed on the CPU. */
 struct agreement_vote {
 	bool cast;		  /* the oracle could be computed */
 	bool against[GROUND_TRUTHS_MAX]; /* against[i]: ground truth i differs from the oracle */
@@ -35,7 +35,7 @@ int agreement_alone_by(const struct agreement *agreement, const struct agreement
 
 /* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If
  * `exact` is -1, there is no precise ground truth. A ground truth is coarse if its arithmetic is less precise than the
- * tolerance rule demands. If so, the verdict must not depend on the coarse ground truths. */
+ * tolerance rule demands. If the result is true, the verdict must not depend on the coarse ground truths. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
 /* Appends which ground truth is the outlier, for example "fla is the outlier". If no ground truth differs from all

@@ -2,8 +2,8 @@
  * one check (trial_checks.c).
  *
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
- * of a run. All runs of one kind are consecutive. After the last of them, the result of the check is recorded. If the
- * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
+ * of a run. All runs of one kind are consecutive. After the last run of a kind, the result of its check is recorded. If
+ * the reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
  * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum

@@ -9,7 +9,7 @@ enum judge_part {
 	JUDGE_INPUTS,	/* fills and checks the inputs of a case */
 	JUDGE_STAGES,	/* writes inputs and poison to the shared memory */
 	JUDGE_CHECKS,	/* checks the shared memory after a run */
-	JUDGE_COMPUTES, /* computes the ground truth of `builtin` or of a chain of operations */
+	JUDGE_COMPUTES, /* computes the ground truth builtin, or a chain of operations that is a ground truth */
 	JUDGE_COMPARES,
 	JUDGE_OTHER,
 	JUDGE_PARTS

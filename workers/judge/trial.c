@@ -1,6 +1,6 @@
 /* trial - performs the steps of a trial:
  *
- * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, first
+ * - begin: Read the job, and find the op family and the constants. If the definition does not specify a constant, first
  *   run a probing case, which has one run and no verdict.
  * - make, store: If the definition's own code makes inputs, another process calls it (trial_custom_inputs.c).
  * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.

@@ -238,8 +238,8 @@ static void take_scalar(struct trial *trial, int input, const struct made *made,
 		decide_other_form(trial, arg, made);
 }
 
-/* Compares a shape with the axes. The lengths of axes that are not passed to the code are taken from the shape. All
- * other axes must agree with the shape. */
+/* Compares the shape of an input with the lengths of the axes. The lengths of axes that are not passed to the code are
+ * taken from the shape. All other axes must agree with the shape. */
 static bool take_shape(struct trial *trial, const struct op_arg *arg, const struct made *made)
 {
 	int64_t *axis = trial->custom.axis;

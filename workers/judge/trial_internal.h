@@ -9,7 +9,8 @@
  * - trial_diagnosis.c: the cause of a failure
  * - trial_save.c: the tensors of the case as a file, for `verify --save`
  * - trial_checks.c: the checks of a case without ground truth
- * - extra_runs.c: the runs that only the checks of trial_checks.c need; extra_rows.c: the extra runs with changed rows
+ * - extra_runs.c: the additional runs for the checks of trial_checks.c; extra_rows.c: the additional runs that change
+ *   rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -290,7 +291,7 @@ bool trial_has_checks_beside(const struct trial *trial);
 /* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must stay valid
  * until the trial is closed. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
-/* Records that the reference changed an input. `sentence` says at which place. */
+/* Records that the reference changed an input. `sentence` says which input changed, and where. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Runs the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);

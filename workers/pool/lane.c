@@ -35,7 +35,7 @@
 
 enum {
 	JUDGE_FAILURES = 2,
-	ALONE_MS = 5000,     /* the longest time that a case that must run alone waits for the end of spare runners */
+	ALONE_MS = 5000,     /* a case that must run alone waits at most this long for the end of spare runners */
 	MESSAGE_MAX = 64 << 10 /* the largest size in bytes of a runner's error message in a verdict */
 };
 
@@ -506,7 +506,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		lane_drop_child(shared, lane);
 }
 
-/* Handles the message that a runner cannot map device memory. From now on, every lane copies tensors through host
+/* Handles a runner's message that it cannot map device memory. From now on, every lane copies tensors through host
  * memory, and the current case starts again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {

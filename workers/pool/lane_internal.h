@@ -57,8 +57,9 @@ bool lane_spares_hold_memory(const struct pool_shared *shared);
 
 /* ---- lane_maker.c ---- */
 
-/* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs. A
- * maker serves one case. `fd` is the descriptor that came with the message (-1: none), and is closed later. */
+/* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs.
+ * Each maker is used for only one case. `fd` is the descriptor that came with the message (-1: none), and is closed
+ * later. */
 void lane_maker_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
 /* Gives a spare runner to a lane that waits for a maker. Returns -1 if the memory of the runner cannot be limited. */
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err);

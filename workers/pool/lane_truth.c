@@ -186,7 +186,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 {
 	static const char run[] = ",\"run\":{";
 	const struct json_text text = {"judge", line, strlen(line), 1};
-	const char *from = strstr(line, run); /* finds the member "run", because quotes in the name before it are
+	const char *from = strstr(line, run); /* matches only the member "run", because quotes in the name before it are
 					       * escaped */
 	cJSON *message = json_parse(&text, NULL);
 	const struct truth_program *program = program_named(&lane->work->task, json_text_of(message, "truth"));

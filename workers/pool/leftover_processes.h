@@ -7,8 +7,8 @@
  * process, which must be a subreaper. The function recognises these leftover processes by their session and process
  * group: a leftover process is in a different session from this process, or it is in the same session, but in a process
  * group that it does not lead and that is not the group of this process. A child that this program started itself never
- * has these properties. (The zygote is a grandchild of this process: its parent, which this process started, leads
- * their process group.) */
+ * has these properties. (The zygote is a grandchild of this process. Its parent is a child of this process, and leads
+ * the process group of both.) */
 int leftover_processes_kill(void);
 
 #endif

@@ -277,8 +277,8 @@ static const char *on_end(struct provider *provider, const char *sentence)
 	return answer;
 }
 
-/* Handles the message that a preparation begins or ends. If the message has "tell", shows the name of the preparation
- * to the user. */
+/* Handles a message which says that a preparation begins or ends. If the message has "tell", shows the name of the
+ * preparation to the user. */
 static void on_doing(struct provider *provider, const cJSON *message)
 {
 	const char *doing = json_text_of(message, "doing");

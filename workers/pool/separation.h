@@ -9,9 +9,9 @@
 
 #include "workers/pool/task_order.h"
 
-/* Returns whether the task itself allows its cases to be separated. The task does not allow this if the times of the
- * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. (Such a
- * ground truth could also keep data from one case to the next.) */
+/* Returns whether the task itself allows some of its cases to run on another lane. The task does not allow this if the
+ * times of the cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the
+ * dataset. (Such a ground truth could also keep data from one case to the next.) */
 bool separation_by_task(const struct task *task);
 
 /* Returns the expected time of the cases after the current one, or 0 if they must not be separated. If it is not known

@@ -34,8 +34,8 @@ enum {
 	 * because disks may be slow. */
 	UP_MS = 300000,
 	/* The time in which a runner must end after it has closed its socket. The kernel closes the socket of an
-	 * exiting process before it destroys the process's GPU context. Destroying one of a dozen contexts took more
-	 * than a second on an H200. */
+	 * exiting process before it destroys the process's GPU context. With a dozen contexts on an H200, destroying
+	 * one of them took more than a second. */
 	END_MS = 5000,
 	CONTINUE_MS = 200, /* the interval between two SIGCONT signals to processes that a reference may have stopped */
 	UNLOAD_MS = 10000, /* the time in which a runner must remove a reference from its process */

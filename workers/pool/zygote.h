@@ -34,7 +34,7 @@ enum child_state {
 
 struct child {
 	enum child_state state;
-	int64_t number;         /* a number, never 0, that no other runner of this pool has */
+	int64_t number;         /* the runner's number, which is unique in this pool and never 0 */
 	pid_t pid;              /* the pid in the zygote's PID namespace, which is useful only in messages; 0: not known
 				 * yet */
 	int pidfd;              /* a pidfd of the runner; -1: not known yet */
@@ -108,7 +108,7 @@ void zygote_close(struct zygote *runners);
 /* How many runners are needed. */
 struct runner_demand {
 	int fresh; /* the number of new runners, which have served no definition yet */
-	int any;   /* the number of further runners, which may have served a definition */
+	int any;   /* the number of additional runners, which may have served a definition */
 };
 
 /* Starts runners until the runners that are ready or starting meet the demand. */

@@ -75,8 +75,8 @@ uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);
 /* Limits the memory of each process to the current memory of this process plus `bytes`. If `bytes` is more than nine
- * tenths of the available memory, adds these nine tenths instead. Returns by how many bytes the memory may grow, which
- * are fewer if a lower limit is already set. Returns -1 on error. */
+ * tenths of the available memory, adds these nine tenths instead. Returns by how many bytes the memory may grow; this
+ * number is smaller if a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);

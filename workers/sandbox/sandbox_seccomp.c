@@ -116,10 +116,10 @@ static const struct sock_filter by_argument[] = {
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that a process may make only for itself. Landlock and user namespaces do not prevent a process from slowing
- * down other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the
- * process. Otherwise the first argument must be `kind`, which means "a process", and the second argument is the
- * process. Process 0 is the calling process. */
+/* Calls that a process may use only on itself. Landlock and user namespaces do not prevent a process from slowing down
+ * other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the process.
+ * Otherwise the first argument must be `kind`, which means "a process", and the second argument is the process. Process
+ * 0 is the calling process. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {

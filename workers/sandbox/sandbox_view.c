@@ -277,7 +277,7 @@ static int protect_proc(void)
 	return 0;
 }
 
-/* Makes the machine's /proc writable again, except the files that configure the machine. Call this if the process gets
+/* Makes the machine's /proc writable again, except the files that configure the machine. Call this if the process has
  * no /proc of its own. */
 static int open_proc(void)
 {
