@@ -19,8 +19,8 @@ struct rejection {
 };
 
 /* Returns the value that is passed to the reference for an input that is a Python scalar. The value comes from the
- * workload, or else from the op family. If the case has no op family, the value follows from the name of the input
- * (described_inputs.h). If the op family states no value, the value is 1.0 for floats and 0 for other types. */
+ * workload, or else from the op family. If the case has no op family, the value depends on the name of the input
+ * (described_inputs.h). If the op family specifies no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
 /* Writes the value of input `input`, a Python scalar, to `c`, because the ground truth uses it. A description may say

@@ -1,5 +1,6 @@
 /* checks_after_run - checks the shared arena (memory that judge and runner share) after a run. Canaries and inputs must
- * be unchanged, outputs must have the declared shapes and dtypes, and two runs must give equal bits. */
+ * be unchanged, outputs must have the declared shapes and dtypes, and the outputs of two runs must be equal bit for
+ * bit. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -162,8 +163,9 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
-/* Compares all inputs that the reference may not write to with their private copies, in a single call. Returns false if
- * an input differs, or on error. The caller then compares each input separately, to find the one that differs. */
+/* Checks with a single call whether all inputs that the reference may not write to still equal their private copies.
+ * Returns false if an input differs, or on error. The caller then compares each input separately, to find the one that
+ * differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;

@@ -388,9 +388,9 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 	return false;
 }
 
-/* Sets the status of a case without an op family, which depends on the dataset's own ground truth (if there is one) and
- * on the checks. If a check fails, the case cannot pass, even if the ground truth agrees, because the inputs may be
- * invalid, and agreement on invalid inputs shows nothing. */
+/* Sets the status of a case without an op family. The status depends on the dataset's own ground truth (if there is
+ * one) and on the checks. If a check fails, the case cannot pass, even if the ground truth agrees, because the inputs
+ * may be invalid, and agreement on invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;

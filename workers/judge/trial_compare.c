@@ -496,9 +496,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns builtin's index among the ground truths if builtin is certainly needed for this round, and if the outputs
- * have not been compared with it yet. Otherwise returns -1. Builtin is certainly needed if it is the first ground
- * truth, or if all ground truths were requested. */
+/* Returns the index of builtin among the ground truths if builtin is certainly needed for this set of input values, and
+ * if the outputs have not been compared with builtin yet. Otherwise returns -1. Builtin is certainly needed if it is
+ * the first ground truth, or if all ground truths were requested. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);

@@ -61,8 +61,8 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 }
 
 /* Returns the value of a scalar for a message to the provider (if `provider` is true) or to the runner. If a
- * description says that a number stands for the default, libraries get the default itself, because they do not know the
- * description. */
+ * description says that a number stands for the default, the provider receives the default itself, because its
+ * libraries do not know the description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];

@@ -33,8 +33,7 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
 /* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). The
- * member lists the parameters of the function for which no case passes an argument, and the parameter for each
- * input. */
+ * member lists those parameters of the function that no case sets, and the parameter for each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);

@@ -1,9 +1,9 @@
 /* separation - decides which cases of a task may run on another lane, so that idle lanes help with a slow definition.
  *
  * The cases of a task run one after another in one runner, so a case could see data that an earlier case left there.
- * Cases are separated only if the source code of the reference can leave nothing behind (is_stateless in
- * python/isolation.py), and if the judge needs nothing from one case for the next case. The verdicts are then the same
- * on any lane. */
+ * Cases run on another lane only if the source code of the reference can leave no data behind in the runner
+ * (is_stateless in python/isolation.py), and if the judge uses no data of one case for another. The verdicts are then
+ * the same on any lane. */
 #ifndef REFTEST_WORKERS_POOL_SEPARATION_H
 #define REFTEST_WORKERS_POOL_SEPARATION_H
 

@@ -1,9 +1,9 @@
 /* sandbox_view - builds the tree of files that a reference sees: a read-only selection of the machine's files below an
  * empty root.
  *
- * The root is a small filesystem in memory. Each selected path appears in it under its own name: the directories of the
- * path are created, its symbolic links are copied, and the file or directory at its end is bind-mounted. Then the
- * machine's own root is detached, and the whole tree becomes read-only. */
+ * The root is a small filesystem in memory. Each selected path appears in the root under its own name: the directories
+ * of the path are created, its symbolic links are copied, and the file or directory at its end is bind-mounted. Then
+ * the machine's own root is detached, and the whole tree becomes read-only. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
