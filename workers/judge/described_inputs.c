@@ -79,8 +79,8 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* This table says which axis bounds the values of an input. A row matches if the input's name contains the word
- * `input`, and the axis's name contains the word `axis`. */
+/* This table says which axis bounds the values of an input. A row matches if a word of the input's name begins with
+ * `input`, and a word of the axis's name begins with `axis`. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {

@@ -122,7 +122,7 @@ struct extra {
 /* The inputs that the definition's own code makes. The struct is all zeros until the code runs. */
 struct custom_inputs {
 	bool done;		   /* the code has made all sets, and set_job is set */
-	enum op_contents contents; /* the set that the code makes now */
+	enum op_contents contents; /* the set of input values that the code makes now */
 	int sets;		   /* the number of sets that the judge has copied */
 	int64_t *axis;		   /* the lengths of the axes, from the case and from the shapes of the inputs */
 	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the inputs in each set, including those that the

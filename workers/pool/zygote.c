@@ -746,8 +746,8 @@ static bool uses_too_much(const struct child *child)
 }
 
 /* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If only one runner
- * has loaded a reference, this reference is blamed for the lack of memory. If several runners have loaded references,
- * the cause is unknown, and their cases are tried again one by one. */
+ * belongs to a lane, its reference is blamed for the lack of memory. If several runners belong to lanes, the cause is
+ * unknown, and their cases are tried again one by one. */
 static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();

@@ -48,8 +48,8 @@ struct job {
 	int constraint_count;
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
-	const struct rule *rules;          /* one tolerance rule for each output, from op family, definition and command
-					    * line */
+	const struct rule *rules;          /* one tolerance rule for each output, derived from the op family, the
+					    * definition and the command line */
 	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: the same as `rules` */
 	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
 	bool checks;                       /* also run the checks that need extra runs, although there is an op

@@ -81,8 +81,8 @@ int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
 /* After this call, programs that this process and its children start cannot gain capabilities. The zygote calls this
- * function once. If each runner called it, the system calls for each capability would take longer than all other
- * limits. */
+ * function once. If each runner called it, the system calls for each capability would take longer than setting all
+ * other limits. */
 int limits_drop_capabilities_of_programs(void);
 /* Drops all capabilities of this process. The process can never regain them if limits_drop_capabilities_of_programs was
  * called before. */
