@@ -29,8 +29,8 @@ int agreement_differences(const struct agreement *agreement);
  * other. Returns -1 if there is no such ground truth. If there are only two ground truths, returns -1, because either
  * of them may be wrong. */
 int agreement_alone(const struct agreement *agreement);
-/* Returns the index of the only ground truth that differs from the oracle. Returns -1 if no ground truth or several of
- * them differ from the oracle, or if the oracle could not be computed. */
+/* Returns the index of the only ground truth that differs from the oracle. Returns -1 if no ground truth differs from
+ * the oracle, if several differ from it, or if the oracle could not be computed. */
 int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
 
 /* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` was tried. If

@@ -98,7 +98,7 @@ struct extra {
 	struct round round;	   /* the inputs of the current run, and the dtypes and shapes that its outputs must
 				    * have */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
-	const struct tensor *first[OP_ARGS]; /* copies of the first run's outputs in host memory; NULL: not copied yet */
+	const struct tensor *first[OP_ARGS]; /* host copies of the first run's outputs; NULL: not copied yet */
 	int rows_axis;		   /* the axis whose rows this run changes; -1: none */
 	bool rows_alone;	   /* the run uses only the last row; otherwise it uses the rows in reverse order */
 	enum row_result rows[ROW_AXES];

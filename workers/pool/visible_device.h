@@ -16,8 +16,8 @@
  * variable must then stay as it is. */
 const char *visible_device(const char *device, const char *list, struct arena *arena);
 
-/* Returns a copy of `environment`, which ends with NULL, with CUDA_VISIBLE_DEVICES set to `visible`. If `visible` is
- * NULL, returns `environment`. */
+/* Returns a copy of the NULL-terminated array `environment` in which CUDA_VISIBLE_DEVICES has the value `visible`. If
+ * `visible` is NULL, returns `environment`. */
 char **visible_device_environment(char **environment, const char *visible, struct arena *arena);
 
 #endif
