@@ -171,8 +171,8 @@ static int make_memfd(struct shared_block *block, struct err *err)
 	return 0;
 }
 
-/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, allocates nothing and returns
- * 1. */
+/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, returns 1 without allocating
+ * anything. */
 static int make_device_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
 {
 	struct device *device = shared->device;
