@@ -49,7 +49,8 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
-/* Sets the rejection for invalid inputs that come from the workload or from the definition's code. */
+/* Sets the status and reason for invalid inputs that reftest did not generate: they come from the workload, or from the
+ * definition's code. */
 static int rule_given(const struct job *job, struct rejection *rejection)
 {
 	return job->input_code != NULL ? rule(rejection, STATUS_ERROR, REASON_INPUTS)
@@ -130,8 +131,8 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family. The values follow from the constraints on the input. If there are
- * no constraints, the values follow from the input's name and description. */
+/* Fills an input of a definition without op family. Chooses the values by the constraints on the input or, if there are
+ * none, by the input's name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {
@@ -226,8 +227,8 @@ void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *
 	constraint_solve(&schema, axis);
 }
 
-/* Copies the integer tensors to the host, where constraints are evaluated. Of other tensors, a constraint can only use
- * the shape. */
+/* Copies the integer tensors to the host, where constraints are evaluated. Other tensors are not copied, because
+ * constraints use only their shapes. */
 static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
                     struct constraint_tensor *out, struct rejection *rejection)
 {

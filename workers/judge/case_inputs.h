@@ -18,20 +18,20 @@ struct rejection {
 	struct err why; /* the message about the inputs */
 };
 
-/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload, or
- * else from the op family. If the case has no op family, the value follows from the name of the input
- * (described_inputs.h). If the op family states no value, the value is 1.0 for floats and 0 for other types. */
+/* Returns the value that is passed to the reference for an input that is a Python scalar. The value comes from the
+ * workload, or else from the op family. If the case has no op family, the value depends on the name of the input
+ * (described_inputs.h). If the op family specifies no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Writes the value of this Python scalar to `c`, because the ground truth uses it. A description may say that a certain
- * number stands for the scalar's default. In this case, the reference gets the number, and `c` gets the default
- * (kernels/core/described_default.h). */
+/* Writes the value of input `input`, a Python scalar, to `c`, because the ground truth uses it. A description may say
+ * that a certain number stands for the scalar's default. If so, the reference is called with this number, and the
+ * default is written to `c` (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
-/* Fills every tensor of `in` whose `data` is set (device memory of the right size). First, the op family may reject the
- * lengths of the axes (op.check without tensors). If a blob file does not have the digest that the job states, the
- * reason of the rejection is `changed`. If `op` is NULL, the values are those of described_inputs.h. Returns 0 if the
- * inputs are valid. Otherwise sets the rejection and returns -1. */
+/* Fills every tensor of `in` whose `data` is set; `data` must be device memory of the tensor's size. Before that, lets
+ * the op family check the lengths of the axes (op.check without tensors). If a blob file does not have the digest that
+ * the job states, the reason of the rejection is `changed`. If `op` is NULL, described_inputs.h chooses the values.
+ * Returns 0 if the inputs are valid. Otherwise sets the rejection and returns -1. */
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
 		     const struct op_case *c, struct tensor *in, struct rejection *rejection);
 
@@ -42,7 +42,7 @@ uint64_t case_inputs_absent(const struct job *job);
  * provides input i. */
 uint64_t case_inputs_given(const struct job *job);
 
-/* Computes the axes whose lengths are unknown (negative) from the job's constraints. */
+/* Replaces unknown (negative) lengths of axes by the lengths that follow from the job's constraints. */
 void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena);
 
 /* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's

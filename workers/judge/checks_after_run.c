@@ -1,5 +1,6 @@
 /* checks_after_run - checks the shared arena (memory that judge and runner share) after a run. Canaries and inputs must
- * be unchanged, outputs must have the declared shapes and dtypes, and two runs must give equal bits. */
+ * be unchanged, outputs must have the declared shapes and dtypes, and the outputs of two runs must be equal bit for
+ * bit. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -39,8 +40,8 @@ static const char *overwritten_place(struct trial *trial, const struct layout_ga
 	return text;
 }
 
-/* Returns a message if a canary was overwritten, or NULL if no canary has changed. If the check itself fails, sets `rc`
- * to -1 and returns the message of the error. */
+/* Returns a message if a canary was overwritten, or NULL if no canary has changed. On error, sets `rc` to -1 and
+ * returns the message of the error. */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc)
 {
 	struct shared_part *parts = arena_array(&trial->arena, (size_t)trial->layout.gap_count + 1, sizeof *parts);
@@ -102,7 +103,8 @@ struct first_difference {
 	double then, now; /* the value of the element in the private copy, and its value in the shared arena */
 };
 
-/* Finds the first difference. Returns false if the tensors are equal, or if an error has decided the case. */
+/* Finds the first difference. Returns false if the tensors are equal. Also returns false on error, after setting the
+ * status of the case. */
 static bool find_difference(struct trial *trial, int tensor_index, const struct tensor *copy, struct first_difference *out)
 {
 	int bits = dtype_bits(copy->dtype);
@@ -119,8 +121,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 	out->at = at * 8 / bits;
 	out->then = element(trial, memory, copy->dtype, out->at);
 	out->now = element_found(trial, tensor_index, copy->dtype, out->at);
-	if (bits < 8 && out->then == out->now) { /* a byte has two 4-bit elements; if the first ones are equal, the
-						  * second ones differ */
+	if (bits < 8 && out->then == out->now) { /* the byte that differs has two 4-bit elements; if the first one is
+						  * unchanged, the second one differs */
 		out->at++;
 		out->then = element(trial, memory, copy->dtype, out->at);
 		out->now = element_found(trial, tensor_index, copy->dtype, out->at);
@@ -129,7 +131,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 }
 
 /* Describes the first difference between a tensor in the shared arena and its private copy, for example as "[0, 3]:
- * 1.5, then 2". Returns NULL if they are equal, or if an error has decided the case. */
+ * 1.5, then 2". Returns NULL if the tensor and its copy are equal. Also returns NULL on error, after setting the status
+ * of the case. */
 static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct arena *arena = &trial->arena;
@@ -141,7 +144,7 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 			    format_value(arena, found.then, copy->dtype), format_value(arena, found.now, copy->dtype));
 }
 
-/* Returns a pair: the part of the shared arena that holds the tensor, and the private copy. */
+/* Returns a pair: the part of the shared arena that contains the tensor, and the private copy of the tensor. */
 static struct shared_part part_of(const struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	return (struct shared_part){.offset = trial->layout.offset[tensor_index],
@@ -160,8 +163,9 @@ enum trial_difference trial_first_difference(struct trial *trial, int tensor_ind
 	return DIFFERS_IN_VALUE;
 }
 
-/* Compares, with a single call, all inputs that the reference may not write to. Returns false if an input differs, or
- * on error. The caller then compares each input separately, to find the one that differs. */
+/* Checks with a single call whether all inputs that the reference may not write to still equal their private copies.
+ * Returns false if an input differs, or on error. The caller then compares each input separately, to find the one that
+ * differs. */
 static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 {
 	int inputs = trial->job->problem.input_count, count = 0;
@@ -216,8 +220,7 @@ const char *trial_changed_by_truth(struct trial *trial, const struct round *roun
 	return NULL;
 }
 
-/* Returns whether an output is the new value of this input. The reference may then write the output over the input, or
- * leave the input unchanged. */
+/* Returns whether the reference may, but need not, overwrite this input with one of its outputs. */
 static bool may_be_replaced(const struct trial *trial, const struct round *round, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -315,8 +318,8 @@ static const struct tensor *copy_of(const struct trial *trial, const struct roun
 	return copy->data != NULL ? copy : NULL;
 }
 
-/* Returns the parts of the shared arena that have private copies (copy_of). The list is in the trial's arena, and
- * `count` is its length. */
+/* Returns the parts of the shared arena that have private copies (copy_of). The returned list is allocated in the
+ * trial's arena, and `count` is set to its length. */
 static struct shared_part *parts_with_copies(struct trial *trial, const struct round *round, int *count)
 {
 	int tensors = trial_tensor_count(trial);
@@ -337,7 +340,7 @@ bool trial_changes_seed(const struct trial *trial)
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
 }
 
-/* Returns the first tensor whose values differ from those after the first run, or -1 if there is none. Outputs are
+/* Returns the first tensor whose values differ between this run and the first run, or -1 if there is none. Outputs are
  * compared before inputs. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
@@ -392,8 +395,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Leaves out an
- * input that the ground truth left unchanged, and an input whose new values are those of an output. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Skips inputs
+ * that the ground truth did not change, and inputs whose new values are also an output. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -10,16 +10,17 @@
 #include "kernels/core/random_inputs.h"
 
 enum { AT_LEAST_2 = -2 };
-/* A tensor of the kind INPUT_ROWS has at most this many elements. Larger tensors get generic values, because it would
- * take the host long to write the rows. */
+/* A tensor with more elements than this gets generic values instead of INPUT_ROWS, because the host would need too long
+ * to write the rows. */
 static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
-/* This table maps words in the names of inputs to kinds of inputs. The first row that fits decides. An empty word fits
- * every name. `rank` is the only rank that fits. If `rank` is 0, every rank fits. If `rank` is AT_LEAST_2, the input
- * must be a float of at least 16 bits with a rank of 2 or more. If `described` is true, the word may also be in the
- * description of the input. `described` is false for many words, because descriptions often mention other tensors. */
+/* This table maps words in the names of inputs to kinds of inputs. The first row that matches an input is used. An
+ * empty word matches every name. The input must have the rank `rank`, or any rank if `rank` is 0. If `rank` is
+ * AT_LEAST_2, the input must be a float of at least 16 bits with a rank of 2 or more. If `described` is true, a row
+ * also matches if the word is in the description of the input. `described` is false for many words, because
+ * descriptions often mention other tensors. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -64,7 +65,7 @@ static const struct {
     {ELEMENT_FLOAT, "scores", AT_LEAST_2, INPUT_ROWS, false},
 };
 
-/* This table maps words in the names of Python scalars to their values. The first row that fits decides. */
+/* This table maps words in the names of Python scalars to their values. The first row that matches a name is used. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -78,8 +79,8 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* This table says which axis bounds the values of an input. A row fits if the input's name has the word `input`, and
- * the axis's name has the word `axis`. */
+/* This table says which axis bounds the values of an input. A row matches if a word of the input's name begins with
+ * `input`, and a word of the axis's name begins with `axis`. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {
@@ -89,8 +90,7 @@ static const struct {
     {"len", "max"},	{"kv", "kv"},	    {"q", "q"},		  {"kv", "page"},	  {"target", "class"},
 };
 
-/* Returns whether a word of `text` begins with `word`; upper and lower case are equal. Digits and underscores separate
- * words. */
+/* Returns whether a word of `text` begins with `word`, ignoring case. Digits and underscores separate words. */
 static bool has_word(const char *text, const char *word)
 {
 	if (text == NULL)
@@ -117,7 +117,8 @@ static bool is_own_axis(const struct op_arg *arg, int axis)
 	return false;
 }
 
-/* Returns a score for how well the axis bounds the values of the input; -1: it does not bound them. */
+/* Returns a score for the guess that the values of the input are bounded by the length of the axis. Returns -1 if
+ * nothing suggests this. */
 static int fit_of(const struct op_problem *problem, int input, int axis)
 {
 	const struct op_arg *arg = &problem->inputs[input];
@@ -174,12 +175,12 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* A constraint of one of these forms determines the kind of an input: NAME BETWEEN NAME END. One of the names is an
- * axis, and the other is the input. */
+/* A constraint of the form "NAME `between` NAME `end`" determines the kind of an input. One NAME is an axis and the
+ * other is the input; `axis_first` says which comes first. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;
-	int rank; /* the only rank that fits; 0: every rank fits */
+	int rank; /* the rank that the input must have; 0: any rank */
 	enum input_kind kind;
 } forms[] = {
     {true, "==", "[-1].item()", 1, INPUT_POINTERS},  {true, "==", "[-1]", 1, INPUT_POINTERS},

@@ -1,7 +1,8 @@
 /* described_inputs - makes values for the inputs of a definition without op family, according to the name and
- * description of each input. Such values are indices below the length of the indexed axis, non-decreasing pointers,
- * lengths, permutations, masks, probabilities, positive numbers, cosines and sines, and rows of different magnitudes.
- * Other inputs get generic values (kernels/core/random_inputs.h). All these values are guesses, which may be wrong. */
+ * description of each input. These values are, for example, indices below the length of the indexed axis,
+ * non-decreasing pointers, lengths, permutations, masks, probabilities, positive numbers, cosines and sines, and rows
+ * of different magnitudes. Other inputs get generic values (kernels/core/random_inputs.h). All these values are
+ * guesses, which may be wrong. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 
@@ -31,14 +32,14 @@ struct described_input {
 	int axis; /* the axis that bounds the values; -1: none */
 };
 
-/* Returns the kind of an input. The kind follows from a constraint such as `n == ptr[-1].item()` or `index.max() < n`,
- * or else from the input's name or description. `constraints` are the definition's constraints on tensor values. */
+/* Returns the kind of an input. The kind is determined by a constraint such as `n == ptr[-1].item()` or `index.max() <
+ * n`, or else by the input's name or description. `constraints` are the definition's constraints on tensor values. */
 struct described_input described_input(const struct op_problem *problem, const char *const *constraints, int count, int input);
 const char *input_kind_name(enum input_kind kind); /* returns a name such as "pointers" */
 
-/* Returns the value of an input that is a Python scalar. An integer that has the name of an axis gets the length of the
- * axis. Otherwise a table of names gives the value. If the name is not in the table, the value is 1 for floats and 0
- * for other types. `axis` has the lengths of the axes. */
+/* Returns the value of an input that is a Python scalar. The value of an integer that has the name of an axis is the
+ * length of the axis. Other values are taken from a table of names. If the name is not in the table, the value is 1 for
+ * floats and 0 for other types. `axis` has the lengths of the axes. */
 double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
 
 /* Returns whether a tensor with this number of elements gets generic values. Large tensors of the kind INPUT_ROWS get

@@ -2,16 +2,16 @@
  * one check (trial_checks.c).
  *
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
- * of a run. The runs of a kind follow each other. After the last of them, the kind records the result of its check. If
+ * of a run. All runs of one kind are consecutive. After the last run of a kind, the result of its check is recorded. If
  * the reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
- * operation. In this case, the check reports that it did not run.
+ * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
  * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
  * row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
- * python/tensors.py, which changes the arguments. If `--edge` must also make the check for cases with an op family,
- * name the check in `beside`. This changes the field case.checks of these cases (engine/cases_subject.c), so they run
- * again. Add the check to the list of the checks of --edge in docs/verify.md. */
+ * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family, name
+ * the check in `beside`. A new name in `beside` changes the field case.checks of these cases (engine/cases_subject.c),
+ * so they run again. Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -30,8 +30,8 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
  * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* If outputs differ by more than UNSTABLE_UNITS units of the declared dtype (distance_of), digits are lost.
- * SENSITIVE_TIMES is a factor in note_lost_digits. */
+/* Digits count as lost if outputs differ by more than UNSTABLE_UNITS units of the declared dtype (unit_distance.h). The
+ * operation counts as sensitive if SENSITIVE_TIMES times `moved` reaches this difference (note_lost_digits). */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -119,8 +119,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had
- * another seed than the first run (trial.c). */
+/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had a
+ * different seed from the first run (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -167,8 +167,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show that several
- * inputs matter. Each of the remaining inputs gets a run of its own. */
+/* Returns 1 if a run that computes gradients is useful, else 0. A single run with gradients can show for several inputs
+ * that they affect the outputs. For each of the remaining inputs, there is a separate run. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -221,8 +221,8 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Returns whether an input needs no run of its own, because its gradient shows that it matters. If some output has been
- * the same in all runs so far, returns false. */
+/* Returns whether an input needs no run of its own, because its gradient shows that it affects the outputs. If some
+ * output has been the same in all runs so far, returns false. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -233,8 +233,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second set of values. Returns false if the input gets no run of its own, because it is not a
- * tensor, its tensor is empty, its gradient shows that it matters, or its two sets of values are equal. */
+/* Fills one input with its second set of values. Returns false if the input gets no run of its own, because it is not a
+ * tensor, its tensor is empty, its gradient shows that it affects the outputs, or its two sets of values are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];
@@ -298,8 +298,8 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
-/* Records an input whose values change no output. This may be correct, because the operation may write to the input
- * without reading it. */
+/* Records that the values of an input affect no output. This may be correct, because the operation may write to the
+ * input without reading it. */
 static void note_without_effect(struct trial *trial, int input)
 {
 	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);
@@ -391,9 +391,10 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. `moved` is how far the output moves, in units, if the inputs change by half
- * a unit, which is the most that rounding changes them; NaN: unknown. If `moved` is about as large as the loss, the
- * operation itself is sensitive to such changes, and a better order of steps in the reference would not help. */
+/* Records that the reference loses digits. `moved` is the distance, in units, by which the output changes if the inputs
+ * change by half a unit, the largest change that rounding makes; NaN: unknown. If `moved` is about as large as the
+ * loss, the operation itself is sensitive to such changes, and a better order of steps in the reference would not
+ * help. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -410,7 +411,7 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Leaves out indices and narrow floats, because
+/* Compares the outputs with those of the same reference in float64. Does not compare indices and narrow floats, because
  * rounding may change them by a whole step. If digits are lost, keeps the output in float64 for the second run. */
 static void read_float64(struct trial *trial)
 {
@@ -566,7 +567,7 @@ int64_t extra_runs_bytes(const struct tensor *output)
 	return dtype_is_float(output->dtype) ? layout_round(output->elements * 8) : layout_round(job_tensor_bytes(output));
 }
 
-/* Sets the state to the first run of this kind. */
+/* Sets the state of the extra runs to the first run of the kind `kind`. */
 static void begin_kind(struct trial *trial, int kind)
 {
 	struct extra *extra = &trial->extra;
@@ -654,7 +655,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	return true;
 }
 
-/* Returns NULL if all outputs have the shapes and dtypes that this run must give, else a message. */
+/* Returns NULL if all outputs have the shapes and dtypes that are expected in this run, else a message. */
 static const char *wrong_form(struct trial *trial, const cJSON *said)
 {
 	enum reason reason = REASON_NONE;

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 
-/* Returns the names of the checks that `--edge` makes for a case with an op family, such as "strided, rows, numerics".
+/* Returns the names of the checks that `--edge` runs for a case with an op family, such as "strided, rows, numerics".
  * This text is part of the subject of the case. */
 const char *extra_runs_beside(struct arena *arena);
 

@@ -1,7 +1,7 @@
 /* judge - the message loop of the judge. Each message is one JSON object on one line, sent through descriptor 3.
  *
- * At its start, the judge sends {"judge": {"class", "product"}}. If it cannot work, it sends {"refused": message} and
- * exits. Then the pool sends these messages:
+ * At its start, the judge sends {"judge": {"class", "product"}}. If it cannot open its device, it sends {"refused":
+ * message} and exits. Then the pool sends these messages:
  *
  * - {"begin": {"bytes", "staged", "runner", "gone"}} announces a new runner, whose number is "runner". "bytes" is the
  *   size of the largest case of the runner's definition. "staged" is true if the runner cannot map device memory.
@@ -10,22 +10,23 @@
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} answers a {"make": …}, and {"stored": true} answers a {"store": …}. Both come from the process that
- *   makes inputs (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If none is needed, the
- *   judge answers with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
+ *   makes inputs (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If neither is needed,
+ *   it answers with a {"run": …} or a verdict, as it does for a {"case"} whose inputs need no code.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is Python source in the dataset, or with a verdict.
  * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the provider or the runner of the ground
- *   truth failed, the pool writes this message. The judge answers with another {"provide": …} or {"truth": …}, or with
- *   a verdict.
+ *   truth failed, the pool itself writes this message, to report the failure. The judge answers with another
+ *   {"provide": …} or {"truth": …}, or with a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
- *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
- *   is "inputs". The judge answers with a verdict.
+ *   runner failed in this case. The message contains the job, because the judge may not have received the case yet. If
+ *   the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
- * verdict_write writes the line of a verdict. Some messages carry a descriptor. If the shared arena is a memfd, the
- * first {"run"} that uses the arena carries this memfd. Every {"provide"} and {"truth"} carries the memfd of the memory
- * that the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for inputs.
+ * The function verdict_write writes a verdict. A file descriptor is sent with some messages. If the shared arena is a
+ * memfd, the first {"run"} that uses the arena carries this memfd. Every {"provide"} and {"truth"} carries the memfd of
+ * the memory that the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for
+ * inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
  * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. When the pool closes the socket,

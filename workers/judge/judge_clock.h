@@ -9,7 +9,7 @@ enum judge_part {
 	JUDGE_INPUTS,	/* fills and checks the inputs of a case */
 	JUDGE_STAGES,	/* writes inputs and poison to the shared memory */
 	JUDGE_CHECKS,	/* checks the shared memory after a run */
-	JUDGE_COMPUTES, /* computes the ground truth of `builtin` or of a chain of operations */
+	JUDGE_COMPUTES, /* computes the ground truth builtin, or a chain of operations that is a ground truth */
 	JUDGE_COMPARES,
 	JUDGE_OTHER,
 	JUDGE_PARTS
@@ -43,7 +43,8 @@ struct judge_clock {
 
 double judge_clock_now(void); /* returns the time of the monotonic clock in seconds */
 
-/* Call this when the judge begins with `part`. Returns the previous part, so that the caller can return to it later. */
+/* Call this when the judge begins work of the kind `part`. Returns the previous part, so that the caller can return to
+ * it later. */
 enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
 /* Counts a run of the reference. From now on, time is counted for `purpose`. */
 void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose);

@@ -21,12 +21,12 @@ struct judge_context {
 	struct shared_memory provider_memory; /* memory that judge and provider map; no reference can write to it */
 	/* Memory that the judge shares with the process that runs a definition's code for inputs. No runner maps it. */
 	struct shared_memory custom_memory;
-	/* truth_memory[i]: memory that the judge shares with the runner of ground truth i, if this is Python source in
-	 * the dataset */
+	/* truth_memory[i]: memory that the judge shares with the runner of ground truth i, if ground truth i is Python
+	 * source in the dataset */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t runner;          /* the number of the runner that maps `shared`; 0: none */
-	int64_t wish;            /* the size of the definition's largest case; a new shared arena gets this size if
-				  * there is enough memory */
+	int64_t wish;            /* the size of the definition's largest case; a new shared arena has this size if there
+				  * is enough memory */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;
 	unsigned char *inputs;   /* the judge's own copy of a case's inputs, which is not part of `private`; NULL: the
@@ -40,7 +40,7 @@ struct judge_context {
 	struct judge_clock clock;
 };
 
-/* Frees the state of the last definition. The arena may be kept for a later runner
+/* Frees the state of the last definition. The shared arena may be kept for a later runner
  * (workers/protocol/shared_memory.h). */
 void judge_context_renew(struct judge_context *context);
 

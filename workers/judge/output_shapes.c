@@ -1,5 +1,5 @@
-/* output_shapes - compares the shapes and dtypes of outputs with those that the definition declares. A wrong shape is
- * no failure if the length of its axis is only a guess. */
+/* output_shapes - compares the shapes and dtypes of outputs with those that the definition declares. An output may
+ * differ from its declared shape in axes whose lengths reftest guessed. */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
@@ -48,8 +48,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns whether a Python integer may determine the length of this axis, although reftest chose a generic value for
- * the integer. This is possible only if no input tensor has the axis. */
+/* Returns whether the length of this axis may depend on an input that is a Python integer and that has a generic value.
+ * This is possible only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -67,8 +67,8 @@ static bool may_be_a_scalar(const struct trial *trial, int axis)
 	return scalar && problem->axes[axis].var && trial->op == NULL;
 }
 
-/* Returns true if the shape of an output differs from the declared shape only in axes whose lengths reftest guessed. In
- * this case, the guess may be wrong and the reference right. */
+/* Returns true if the shape of an output differs from the declared shape only in axes whose lengths reftest guessed. If
+ * so, the guess may be wrong, and the reference may be right. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -138,7 +138,7 @@ enum tensors_answer tensors_content(struct tensors *tensors, int root, const cha
 	return TENSORS_OK;
 }
 
-/* Uploads a tensor from an open file. `digest` receives the digest of the uploaded bytes. */
+/* Uploads a tensor from an open file. Sets `digest` to the digest of the uploaded bytes. */
 static enum tensors_answer upload_open(struct tensors *tensors, int fd, const char *path, const struct safetensor *tensor,
                                        struct device *device, unsigned char *to, struct digest *digest, struct err *err)
 {

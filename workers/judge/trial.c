@@ -1,6 +1,6 @@
 /* trial - performs the steps of a trial:
  *
- * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, first
+ * - begin: Read the job, and find the op family and the constants. If the definition does not specify a constant, first
  *   run a probing case, which has one run and no verdict.
  * - make, store: If the definition's own code makes inputs, another process calls it (trial_custom_inputs.c).
  * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.
@@ -16,14 +16,14 @@
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
- * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
- * set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a time.
- * Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need the
- * memory. In this case, the ground truth is computed right after a run, while the inputs are in memory again.
+ * A reference that keeps results between calls returns wrong outputs for the second set of input values, or for the
+ * first set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a
+ * time. Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need
+ * the memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
  *
- * If there are several failures, the one that is found first decides the verdict. Before each run, the outputs' memory
+ * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
- * differs between the runs, and is found to be nondeterministic. */
+ * differs between the runs, and is reported as nondeterministic. */
 #include "workers/judge/trial.h"
 
 #include <math.h>
@@ -181,10 +181,10 @@ static void list_constants(struct trial *trial)
 	trial->verdict.constants = values;
 }
 
-/* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
- * computed, adds the first ground truth to try instead. If the user requested all ground truths, but the case was
- * decided before all of them were computed, the others count as skipped. If builtin is the only ground truth to try,
- * the verdict has only its name and version. */
+/* Adds to the verdict the ground truth on which it is based, and the ground truths that were skipped. If no ground
+ * truth was computed, the first one in the list of ground truths to try is added. If the user requested all ground
+ * truths, but the verdict was final before all of them were computed, the remaining ones count as skipped. If builtin
+ * is the only ground truth to try, the verdict has only its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -213,8 +213,8 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if a ground truth
- * was not skipped, or if there is no ground truth to try. */
+/* If every ground truth was skipped for this set of input values, returns a message with the reasons. Returns NULL if
+ * at least one was not skipped, or if there are no ground truths to try. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
@@ -379,7 +379,7 @@ static void list_outputs(struct trial *trial)
 	verdict->weak = verdict->weak && verdict->output_count > 0;
 }
 
-/* Returns whether the reference was compared with a ground truth in this round. */
+/* Returns whether the reference was compared with a ground truth for this set of input values. */
 static bool any_answer(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -388,9 +388,9 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 	return false;
 }
 
-/* Decides a case without an op family, by the dataset's own ground truth (if there is one) and by the checks. If a
- * check fails, the case cannot pass, even if the ground truth agrees, because the inputs may be invalid, and agreement
- * on invalid inputs shows nothing. */
+/* Sets the status of a case without an op family. The status depends on the dataset's own ground truth (if there is
+ * one) and on the checks. If a check fails, the case cannot pass, even if the ground truth agrees, because the inputs
+ * may be invalid, and agreement on invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;
@@ -427,8 +427,8 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether the deciding ground truth is Python source or a chain of operations in the dataset. Such a ground
- * truth does not use the constants of the case. */
+/* Returns whether the verdict is based on a ground truth that is Python source or a chain of operations in the dataset.
+ * Such a ground truth does not use the constants of the case. */
 static bool a_text_decided(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -709,7 +709,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
 	judge_clock_end_runs(&trial->context->clock);
-	trial->run = RUN_AGAIN; /* after the extra runs, ground truths are requested */
+	trial->run = RUN_AGAIN; /* no longer RUN_EXTRA, because the ground truths come next */
 	return next_ground_truth(trial, out);
 }
 
@@ -752,7 +752,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 }
 
 /* Returns whether this case computes gradients in float64 although the definition declares other dtypes. If the
- * reference raises in such a case, the case does not fail, because the reference may demand its declared dtypes. */
+ * reference raises in such a case, the case does not fail, because the reference may support only the declared
+ * dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -769,10 +770,10 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Decides a case if the definition's code failed to make the inputs. If reftest chose the sizes, the status is
- * `skipped` if the code raises an exception, because it may refuse these sizes. With such sizes, the status is also
- * `skipped` if the function `init` ends its process or does not answer, because the definition can be tested with
- * generic inputs instead (init_fails in engine/definition_files.c). */
+/* Sets the status of a case for which the definition's code failed to make the inputs. If reftest chose the sizes and
+ * the code raises an exception, the status is `skipped`, because the code may not support these sizes. If reftest chose
+ * the sizes and the function `init` ends its process or does not answer, the status is also `skipped`, because the
+ * definition can be tested with generic inputs instead (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;
@@ -804,7 +805,8 @@ static const char *guessed_inputs(struct trial *trial)
 			    names);
 }
 
-/* Decides a case without an op family whose reference needs something that this machine does not have. */
+/* Sets the status of a case that has no op family and whose reference needs something that this machine does not
+ * have. */
 static void blame_machine(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool on_cpu = strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
@@ -836,7 +838,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	if (!trial->decided && trial->run == RUN_EXTRA) {
 		extra_runs_end(trial, message);
 		trial->run = RUN_AGAIN;
-		/* a case with checks and an op family has only the ground truth builtin, which needs no runner */
+		/* in a case with checks and an op family, the only ground truth is builtin, which needs no runner */
 		if (trial->op != NULL)
 			next_ground_truth(trial, out);
 		else

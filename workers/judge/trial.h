@@ -1,9 +1,9 @@
 /* trial - judges one case: fills its inputs, requests the runs from the runner, checks the shared arena after each run,
  * obtains the ground truth, and gives the verdict.
  *
- * The judge keeps private copies of all data on which the verdict depends: the inputs as filled, the outputs of the
- * first run, and the ground truth. The reference can write to the shared arena, so the content of the arena is only
- * compared with these copies.
+ * The judge keeps private copies of all data on which the verdict depends: the inputs that it filled, the outputs of
+ * the first run, and the ground truth. The reference can write to the shared arena, so the judge only compares the
+ * content of the arena with these copies.
  *
  * If you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
  * trial_ground_truths.c and checks_after_run.c call trial_decide, and case_inputs.c returns a status in a struct

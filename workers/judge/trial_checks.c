@@ -1,7 +1,7 @@
 /* trial_checks - the checks of a case without ground truth, and the status that follows from them.
  *
  * A check compares runs of the reference with each other, or examines the outputs of one run. All checks together show
- * much less than a ground truth, because every check can hold although the reference computes the wrong function.
+ * much less than a ground truth, because a reference that computes the wrong function can still pass every check.
  * Therefore the status is `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
  *
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`. If the check needs a run of its own, the

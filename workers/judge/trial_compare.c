@@ -10,9 +10,10 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
-/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data, up to the
- * number that an oracle expects. Returns NULL on error. The caller must use `arena` only for this comparison and free
- * it afterwards, because there may not be enough memory for copies of large outputs for several ground truths. */
+/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data until
+ * there are as many tensors as an oracle expects. Returns NULL on error. The caller must use `arena` only for this
+ * comparison and free it afterwards, because there may not be enough memory for copies of large outputs for several
+ * ground truths. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -45,8 +46,8 @@ static const struct tensor *readable(struct trial *trial, struct arena *arena, c
 	return out;
 }
 
-/* Lets the op family judge an output. Returns 1 if the family judged the output, 0 if the tolerance rule must decide,
- * and -1 on error. */
+/* Lets the op family judge an output. Returns 1 if the family judged the output, 0 if the output must be compared by
+ * the tolerance rule, and -1 on error. */
 static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
 {
@@ -65,8 +66,8 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	return judged;
 }
 
-/* Compares an output with the op family's own measure (op.weigh), which is not elementwise. Returns 0, or -1 on
- * error. */
+/* Compares an output with the ground truth by the op family's own measure (op.weigh), which is not elementwise. Returns
+ * 0, or -1 on error. */
 static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
@@ -173,8 +174,8 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 }
 
 /* Sets `missed` to the reason why the outputs fail. Of several reasons, the first in this list is used: non-finite
- * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would pass, too;
- * inputs that the reference wrote to do not count. */
+ * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would also pass.
+ * Ignores inputs that the reference wrote to. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;
@@ -265,8 +266,8 @@ static int compare_output(struct trial *trial, struct round *round, int at, int 
 	return 0;
 }
 
-/* Returns whether an input that the reference may write to still has its original values, or -1 if an error has decided
- * the case. */
+/* Returns whether an input that the reference may write to still has its original values, or -1 on error, after setting
+ * the status of the case. */
 static int was_kept(struct trial *trial, const struct round *round, int input)
 {
 	struct err err = {""};
@@ -278,8 +279,8 @@ static int was_kept(struct trial *trial, const struct round *round, int input)
 	return at == -2 ? -1 : at == -1;
 }
 
-/* Compares an input that the reference wrote to with tensor `place` of ground truth `at`. Returns -1 if an error has
- * decided the case. */
+/* Compares tensor `place` of ground truth `at` with an input that the reference wrote to. Returns -1 on error, after
+ * setting the status of the case. */
 static int compare_left(struct trial *trial, struct round *round, int at, int input, int place)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -320,9 +321,9 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If its new values are those of an output, every ground truth
- * computes them. If not, builtin computes them. If builtin is not among the ground truths, each ground truth that is
- * Python source does. Returns -1 if an error has decided the case. */
+/* Checks an input that the reference may write to. If the new values of the input are those of an output, every ground
+ * truth computes them. Otherwise builtin computes them, or, if builtin is not among the ground truths, each ground
+ * truth that is Python source. Returns -1 on error, after setting the status of the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -364,8 +365,7 @@ int trial_compare_with(struct trial *trial, struct round *round, int at)
 	return 0;
 }
 
-/* Returns the comparison of an output with the first ground truth of this round, or NULL if the output was not
- * compared. */
+/* Returns the first comparison of an output for this set of input values, or NULL if the output was not compared. */
 static struct output_verdict *first_verdict(struct trial *trial, struct round *round, int output)
 {
 	for (int i = 0; i < round->output_count; i++)
@@ -463,7 +463,8 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, false, err.text);
 }
 
-/* Computes builtin for a round, unless it was already computed while the reference ran. */
+/* Computes the ground truth builtin for one set of input values, unless it was already computed while the reference
+ * ran. */
 static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
 	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
@@ -477,9 +478,9 @@ static int make_truth(struct trial *trial, struct round *round, int at, struct e
 	return round->computed ? 0 : -1;
 }
 
-/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If it is the
- * only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure is
- * transient; most likely, memory was lacking. */
+/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
+ * the only ground truth, its failure sets the status of the case. Builtin supports every case of its op families, so a
+ * failure is transient; the usual cause is that memory was not available. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
@@ -495,9 +496,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns builtin's index among the ground truths if builtin is certainly needed for this round, and if the outputs
- * have not been compared with it yet. Otherwise returns -1. Builtin is certainly needed if it is the first ground
- * truth, or if all ground truths were requested. */
+/* Returns the index of builtin among the ground truths if builtin is certainly needed for this set of input values, and
+ * if the outputs have not been compared with builtin yet. Otherwise returns -1. Builtin is certainly needed if it is
+ * the first ground truth, or if all ground truths were requested. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);
@@ -517,8 +518,8 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
  * a case of at most this size, the computation takes only a small part of BLAME_MS. */
 enum { AHEAD_BYTES = 128 << 20 };
 
-/* Computes builtin for a round before the reference has computed its outputs. If this fails, the computation is
- * repeated when the outputs exist. */
+/* Computes the ground truth builtin for one set of input values before the reference has computed its outputs. If this
+ * fails, the computation is repeated when the outputs exist. */
 static void compute_ahead(struct trial *trial, struct round *round)
 {
 	int at = trial->input_bytes > AHEAD_BYTES ? -1 : builtin_to_come(trial, round);

@@ -5,8 +5,8 @@
  * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Then the
  * judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The judge copies the
  * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, and
- * an optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their
- * lengths from the shapes. The rest of the trial is the same as for other cases.
+ * an optional input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code
+ * are taken from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
@@ -34,7 +34,7 @@ bool trial_needs_custom_inputs(const struct trial *trial)
 	return trial->job != NULL && trial->job->input_code != NULL && !trial->custom.done;
 }
 
-/* Decides a case in which the code that makes inputs has failed. */
+/* Sets the status of a case in which the code that makes inputs has failed. */
 static void decide_bad_inputs(struct trial *trial, const char *sentence)
 {
 	trial_decide(trial, STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, sentence));
@@ -238,8 +238,8 @@ static void take_scalar(struct trial *trial, int input, const struct made *made,
 		decide_other_form(trial, arg, made);
 }
 
-/* Compares a shape with the axes. Axes that are not passed to the code get their lengths from the shape. All other axes
- * must agree with the shape. */
+/* Compares the shape of an input with the lengths of the axes. The lengths of axes that are not passed to the code are
+ * taken from the shape. All other axes must agree with the shape. */
 static bool take_shape(struct trial *trial, const struct op_arg *arg, const struct made *made)
 {
 	int64_t *axis = trial->custom.axis;
@@ -376,7 +376,7 @@ static void add_taken(struct trial *trial, const cJSON *message)
 	}
 }
 
-/* Reads the dtypes and shapes of all inputs of a set. */
+/* Reads the dtypes and shapes of all inputs of one set of input values. */
 static void take_forms(struct trial *trial, const cJSON *message)
 {
 	const cJSON *said = json_member(message, "made");
@@ -489,7 +489,7 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job with the sources of this set, in which every source is resolved. */
+/* Returns a copy of the job for one set of input values, in which the source of every input is resolved. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);
@@ -605,7 +605,7 @@ static int copy_values(struct trial *trial, struct err *err)
 	return 0;
 }
 
-/* Returns whether the two sets together are larger than the inputs that the judge keeps while a reference runs. */
+/* Returns whether the two sets together are too large to stay in the judge's memory while a reference runs. */
 static bool is_large(struct trial *trial)
 {
 	int64_t total;

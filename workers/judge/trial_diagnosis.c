@@ -16,7 +16,8 @@ static bool is_compared(const struct trial *trial, const struct round *round, in
 	return trial->op->judges == NULL || !trial->op->judges(&round->c, output);
 }
 
-/* Copies one set of a case to the host. Returns false if there was no run with this set, or on error. */
+/* Copies the inputs and outputs of one set of input values to the host. Returns false if the outputs were not compared
+ * with builtin for this set, or on error. */
 static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -12,8 +12,8 @@
 
 /* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case. If
  * the provider's memory is too small, it is released here, because the provider maps it only during a request. The
- * runner of a ground truth may still map its memory from an earlier case, so this memory is released only when the
- * definition ends. */
+ * runner of a ground truth may still map its memory from an earlier case, so this memory is released only after the
+ * last case of the definition. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -113,9 +113,9 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 
 /* ---- do they agree? ---- */
 
-/* Returns whether the outputs of the ground truths `a` and `b` agree within the tolerance rules. If the op family
- * judges outputs itself, it judges the outputs of each ground truth. If the outputs differ, sets `miss` to a message
- * about the first difference. Returns -1 on error. */
+/* Returns whether the outputs of the ground truths `a` and `b` agree within the tolerance rules. If the op family has
+ * its own rule for an output, the outputs of both ground truths must pass this rule. If the outputs differ, sets `miss`
+ * to a message about the first difference. Returns -1 on error. */
 static int pair_agrees(struct trial *trial, const struct round *round, int a, int b, const char **miss,
 		       struct err *err)
 {
@@ -142,7 +142,7 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 		agrees &= why == NULL;
 	}
 	if (isnan(margin))
-		margin = INFINITY; /* NaN as the initial margin would mean that nothing was compared */
+		margin = INFINITY; /* because a margin of NaN means that nothing was compared */
 	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->tried[a].margin > margin))
 		trial->tried[a].margin = margin;
 	return agrees;

@@ -9,7 +9,8 @@
  * - trial_diagnosis.c: the cause of a failure
  * - trial_save.c: the tensors of the case as a file, for `verify --save`
  * - trial_checks.c: the checks of a case without ground truth
- * - extra_runs.c: the runs that only the checks of trial_checks.c need; extra_rows.c: the extra runs with changed rows
+ * - extra_runs.c: the additional runs for the checks of trial_checks.c; extra_rows.c: the additional runs that change
+ *   rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -47,8 +48,8 @@ enum trial_check_kind {
 	TRIAL_CHECKS
 };
 
-/* The state for one of the two sets of input values of a case. Large data is behind pointers, because the struct is
- * cleared for each case. */
+/* A round: the state for one of the two sets of input values of a case. Large data is behind pointers, because the
+ * struct is cleared for each case. */
 struct round {
 	struct op_case c; /* c.contents says which set it is */
 	struct input_source scalar[OP_ARGS];
@@ -57,8 +58,8 @@ struct round {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
 	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; the data of other
 				       * inputs is NULL */
-	/* The values that each ground truth computed for the outputs. From index op_own_place on, builtin has the
-	 * expected values of inputs that the reference may write to. */
+	/* The values that each ground truth computed for the outputs. In the row of builtin, the tensors from index
+	 * op_own_place on are the expected values of inputs that the reference may write to. */
 	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
 	/* The precision of each ground truth's arithmetic, as one tolerance rule per output. NULL if the arithmetic is
 	 * at least as precise as the case's tolerance rules. */
@@ -97,12 +98,12 @@ struct extra {
 	struct round round;	   /* the inputs of the current run, and the dtypes and shapes that its outputs must
 				    * have */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
-	const struct tensor *first[OP_ARGS]; /* copies of the first run's outputs in host memory; NULL: not copied yet */
+	const struct tensor *first[OP_ARGS]; /* host copies of the first run's outputs; NULL: not copied yet */
 	int rows_axis;		   /* the axis whose rows this run changes; -1: none */
 	bool rows_alone;	   /* the run uses only the last row; otherwise it uses the rows in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
-	const struct tensor *wide; /* the output that lost most digits, as computed in float64; NULL: none */
+	const struct tensor *wide; /* the float64 result of the output that lost most digits; NULL: none */
 	int lost_output;	   /* the index of the output that lost most digits */
 	double lost_units;	   /* the distance between the output `lost_output` and its float64 result, in units of
 				    * the output's dtype */
@@ -121,7 +122,7 @@ struct extra {
 /* The inputs that the definition's own code makes. The struct is all zeros until the code runs. */
 struct custom_inputs {
 	bool done;		   /* the code has made all sets, and set_job is set */
-	enum op_contents contents; /* the set that the code makes now */
+	enum op_contents contents; /* the set of input values that the code makes now */
 	int sets;		   /* the number of sets that the judge has copied */
 	int64_t *axis;		   /* the lengths of the axes, from the case and from the shapes of the inputs */
 	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the inputs in each set, including those that the
@@ -159,10 +160,10 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, used to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current run, or the last one if no run is in progress */
-	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
+	bool seed_changed;	   /* RUN_AGAIN had a different seed from the first run */
 	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
-	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not made */
+	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not run */
 	struct extra extra;
 	struct latency latencies[LATENCIES_MAX]; /* empty unless the job asks for latencies */
 	int latency_count;
@@ -179,12 +180,12 @@ int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
 bool trial_is_last_run(const struct trial *trial);
-/* Returns the set of input values of a run. */
+/* Returns the round (the set of input values) that a run uses. */
 struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 
 /* workers/judge/trial_custom_inputs.c */
 bool trial_needs_custom_inputs(const struct trial *trial);
-/* Writes the request that makes the next set of inputs. */
+/* Writes the message that asks the definition's code for the next set of inputs. */
 enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
 /* Returns the message "PLACE: FUNCTION made no inputs for this case: SENTENCE". */
 const char *trial_inputs_message(struct trial *trial, const char *sentence);
@@ -193,8 +194,8 @@ void trial_free_custom_inputs(struct trial *trial);
 /* workers/judge/trial_tensors.c */
 int trial_tensor_count(const struct trial *trial);
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input);
-/* Fills the inputs of a round, unless they are already in memory. If they cannot be filled, decides the case and
- * returns -1. */
+/* Fills the inputs of a round, unless they are already in memory. If they cannot be filled, sets the status of the case
+ * and returns -1. */
 int trial_hold_inputs(struct trial *trial, struct round *round);
 /* Frees the inputs if they are larger than the limit for inputs that stay in memory while a reference runs. */
 void trial_drop_inputs(struct trial *trial);
@@ -210,7 +211,7 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
 void trial_write_truth(struct trial *trial, const struct round *round, const char *name, struct buf *out);
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);
-/* Writes the parts of the shared arena that must hold canaries to `parts`, which has room for trial->layout.gap_count
+/* Sets `parts` to the parts of the shared arena in which canaries must be. `parts` has room for trial->layout.gap_count
  * parts. Returns their number. */
 int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 
@@ -219,7 +220,7 @@ const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
  * DIFFERS_UNKNOWN means that the two values of this element are equal (0 and -0), that one of the values is NaN, or
- * that an error has decided the case. */
+ * that an error has set the status of the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
@@ -227,22 +228,23 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
  * reference may write to. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 /* output_shapes.c: `said` is the runner's description of the output. trial_wrong_form returns NULL if the output has
- * the shape and dtype that the definition declares. If not, it returns a message and sets `reason`. trial_check_shape
- * decides the case if the shape or the dtype differs. */
+ * the shape and dtype that the definition declares. Otherwise trial_wrong_form returns a message and sets `reason`.
+ * trial_check_shape sets the status of the case if the shape or the dtype differs. */
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_shape(struct trial *trial, const struct round *round, int output, const cJSON *said);
 
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
-/* Some inputs may be replaced by outputs. Checks that the reference wrote to all of these inputs, or to none of them.
- * If it wrote to only some of them, a caller could not know which inputs have new values. Ignores an input whose values
- * the operation does not change, because such an input does not show whether the reference wrote to it. */
+/* The reference may overwrite some inputs with outputs. Checks that it overwrote all of these inputs, or none of them.
+ * If it overwrote only some of them, a caller could not know which inputs have new values. Ignores an input whose
+ * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had another seed. In this case, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
+ * had a different seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
  * compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
-/* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
+/* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
+ * this. */
 bool trial_changes_seed(const struct trial *trial);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
@@ -275,29 +277,29 @@ void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
 /* Records the latencies that the answer of a process reports. `name` is the reference or a ground truth. Only the first
- * latencies for a name are recorded. `name` must be valid as long as the trial. */
+ * latencies for a name are recorded. `name` must stay valid until the trial is closed. */
 void trial_note_latency(struct trial *trial, const char *name, const cJSON *message);
 /* Records how long a single call took. */
 void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
-/* Returns whether checks decide the case, because there is no op family. */
+/* Returns whether the case has no op family, so that checks determine its status. */
 bool trial_is_checked(const struct trial *trial);
 /* Returns whether the case has checks although it has an op family (job.checks). */
 bool trial_has_checks_beside(const struct trial *trial);
-/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must be valid as
- * long as the trial. */
+/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must stay valid
+ * until the trial is closed. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
-/* Records that the reference changed an input. `sentence` says at which place. */
+/* Records that the reference changed an input. `sentence` says which input changed, and where. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
-/* Makes the checks that need no extra run, after the last run of the case. */
+/* Runs the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
 /* If a check fails, sets the status and the reason. If `alone` is true, no ground truth was computed, because of `why`;
  * the status is then `checked` if no check fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
 /* Adds the checks to the verdict. The status must be final. If the case has an op family, adds only the checks that
- * were made, and a finding for each check that fails or shows that digits are lost. */
+ * were run, and a finding for each check that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */
@@ -312,8 +314,8 @@ bool extra_runs_next(struct trial *trial, struct buf *out);
 void extra_runs_read(struct trial *trial, const cJSON *ran);
 /* Records that the runner ended in the current extra run. After this, there is no further extra run. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* Two outputs count as equal if their distance is at most this number of units of the declared dtype. If a sum is
- * computed in another order, its result moves by a few units. */
+/* Two outputs count as equal if their distance is at most this number of units of the declared dtype. Computing a sum
+ * in another order changes the sum by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
 /* Compares an output of this run with the same output of the first run. Returns the largest distance, in units of the
  * declared dtype, or NaN if the output cannot be read. `order` says which elements correspond; NULL: those with the
@@ -326,14 +328,14 @@ const char *extra_run_mode(const struct trial *trial);
 /* workers/judge/extra_rows.c: the functions for the check `rows`, which extra_runs.c calls. */
 int extra_rows_count(const struct trial *trial);
 bool extra_rows_prepare(struct trial *trial, int item);
-/* Call this after trial_stage. Writes the rows of this run over the inputs in the shared memory. */
+/* Call this after trial_stage. Overwrites the inputs in the shared memory with the rows of this run. */
 int extra_rows_stage(struct trial *trial, struct err *err);
 void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
-/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, skips this ground
- * truth and returns false. */
+/* Writes the request for ground truth `at` to `out`, and returns true. If this ground truth cannot be requested, skips
+ * it and returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);

@@ -47,9 +47,9 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
 }
 
-/* Returns the seed of torch's generators for a run. The last run on the first set gets another seed than the first run.
- * Therefore outputs that depend on the generators differ between the two runs. If the operation draws random samples,
- * both runs get the same seed, unless the check `seeds` needs another one. */
+/* Returns the seed of torch's generators for a run. The last run on the first set of input values has a different seed
+ * from the first run. Therefore outputs that depend on the generators differ between the two runs. If the operation
+ * draws random samples, both runs get the same seed, unless the check `seeds` needs different seeds. */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
@@ -60,8 +60,9 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-/* Returns the value of a scalar for the receiver of a message. If a description says that a number stands for the
- * default, libraries get the default itself, because they do not know the description. */
+/* Returns the value of a scalar for a message to the provider (if `provider` is true) or to the runner. If a
+ * description says that a number stands for the default, the provider receives the default itself, because its
+ * libraries do not know the description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];
@@ -150,8 +151,8 @@ static void write_roles(const struct trial *trial, struct buf *out)
 	op_names_write(&names, &problem, out);
 }
 
-/* Writes the name of the FlashInfer function to call, and for each input the name of the function's argument. Only the
- * table fi_api needs these fields. */
+/* Writes the name of the FlashInfer function to call, and for each input the name of the function's argument. Only
+ * python/libraries/fi_api.py needs these fields. */
 static void write_api(const struct trial *trial, struct buf *out)
 {
 	const struct job *job = trial->job;

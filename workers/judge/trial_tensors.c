@@ -31,9 +31,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin does.
- * If builtin is not among the ground truths, a ground truth that is Python source does, by writing to its own copy of
- * the input. Other ground truths compute only outputs. */
+/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin
+ * computes them. If builtin is not among the ground truths, a ground truth that is Python source computes them by
+ * writing to its own copy of the input. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -174,7 +174,7 @@ static void place_tensors(struct trial *trial, struct round *round, const int64_
 	}
 }
 
-/* Gives the inputs of a round their places in the judge's memory for inputs. */
+/* Assigns addresses in the judge's memory for inputs to the inputs of a round. */
 static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -309,8 +309,8 @@ static int64_t all_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-/* Prepares the case for these lengths of the axes. Returns 0 if the inputs are ready in private memory, and -1 if the
- * case is already decided. */
+/* Prepares the case for the axis lengths `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
+ * status of the case is already set. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 {
 	const int64_t *bytes;

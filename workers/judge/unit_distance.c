@@ -81,9 +81,9 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 	return finite > 0 ? sqrt(sum / (double)finite) : 0;
 }
 
-/* Returns the distance of two values, in units of the last place. This unit is `unit` times the larger magnitude of the
- * two values, or `unit` times `size` if `size` is larger. If `unit` is 0, the dtype is not a float, and different
- * values have the distance infinity. */
+/* Returns the distance between two values, in units of the last place. This unit is `unit` times the larger magnitude
+ * of the two values, or `unit` times `size` if `size` is larger. If `unit` is 0, the dtype is not a float, and
+ * different values have the distance infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));

@@ -1,4 +1,4 @@
-/* answers - the list of verdicts of a pool that pool_next has not returned yet. */
+/* answers - a pool's list of those verdicts that pool_next has not returned yet. */
 #ifndef REFTEST_WORKERS_POOL_ANSWERS_H
 #define REFTEST_WORKERS_POOL_ANSWERS_H
 
@@ -12,7 +12,7 @@ struct answer {
 	size_t length;
 	bool accident; /* the failure is transient, so the verdict must not be stored */
 	char *printed; /* the text that the reference printed, which the answer owns; NULL: it printed nothing */
-	char *reached; /* what the reference used outside itself; answers_add copies the text; NULL: nothing */
+	char *reached; /* what the reference used outside its process; answers_add copies the text; NULL: nothing */
 	enum isolation isolation;
 	char *own_because; /* why the task gets a runner of its own; answers_add copies the text; NULL: no reason */
 	double seconds;

@@ -325,7 +325,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* removed later; if `dying` has no free entry, control_groups_close removes the group */
+		*place = group; /* the group is removed later; if `dying` has no free entry, control_groups_close
+		* removes it */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)

@@ -2,7 +2,7 @@
  * and the memory that all of these processes use together.
  *
  * Control groups are used only if the system has delegated the group of this process. A group is delegated if this
- * process may change it, if it has the controllers "memory" and "pids", and if it has no other process. A group with
+ * process may change it, and if the group has the controllers "memory" and "pids" and no other process. A group with
  * controllers for its children may not have processes of its own, so control_groups_open moves this process to a child
  * group:
  *
@@ -39,14 +39,14 @@ bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out,
 void control_groups_open(struct control_groups *groups);
 void control_groups_close(struct control_groups *groups);
 bool control_groups_used(const struct control_groups *groups);
-/* Returns whether control_groups_open could use groups. Changes nothing. */
+/* Returns whether the system has delegated the group of this process. Changes nothing. */
 bool control_groups_delegated(void);
 
 /* Makes a group for a runner, and limits the number of processes in the group. Returns the number of the group, or 0 if
  * it cannot be made. A process moves itself to the group by writing "0" to *fd. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
 /* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails, or if no process is in the
- * group, because the limit would then limit nothing. */
+ * group, because the limit would then have no effect. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);
 /* Returns whether the kernel ended a process of the group because the group reached its memory limit. */
 bool control_group_ran_out_of_memory(const struct control_groups *groups, int64_t group);

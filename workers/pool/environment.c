@@ -6,18 +6,18 @@
 
 extern char **environ;
 
-/* The processes that import torch and run references get only the variables that they need. Every other variable is
- * removed, because it could change a reference's results without changing the fingerprint. For example, PYTHON… could
- * load other modules, and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY and OMP_… could
- * change the arithmetic. */
+/* The processes that import torch and run references get only the environment variables that they need. Every other
+ * variable is removed, because it could change a reference's results without changing the fingerprint. For example,
+ * PYTHON… could load other modules, and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY
+ * and OMP_… could change the arithmetic. */
 static const struct variable {
 	const char *name; /* a name and "=", or the beginning of several names */
-	bool counts;      /* the value may change what a reference computes, so the variable is a field of the
-			   * subject */
+	bool counts;      /* the value may change what a reference computes, so the variable is part of the subject of a
+			   * verdict */
 } reference_environment[] = {
     /* These variables say where programs and libraries are found. Only LD_PRELOAD is in the subject, because a library
-     * that is loaded before all others may replace any function. For the others, it suffices that the versions of torch
-     * and CUDA are in every fingerprint. */
+     * that is loaded before all others may replace any function. The others are not in the subject, because every
+     * fingerprint has the versions of torch and CUDA that they select. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */
@@ -34,18 +34,19 @@ static const struct variable {
 };
 
 /* Environment variables that have the same value in every reference's process. LC_ALL and PYTHONUTF8 make all text
- * UTF-8. PYTHONHASHSEED gives Python's sets of strings the same order in every process. OMP_WAIT_POLICY makes OpenMP
- * threads sleep while they wait, because spinning threads would slow down the judge, which works while a reference
- * runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call; without
- * this variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
+ * UTF-8. With PYTHONHASHSEED, Python's sets of strings have the same order in every process. OMP_WAIT_POLICY makes
+ * OpenMP threads sleep while they wait, because spinning threads would slow down the judge, which works while a
+ * reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call;
+ * without this variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
  * glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
  * tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is reused, because Linux would have to
  * clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory of larger tensors is returned to
- * the system at once, because holes between such tensors would count against the limit of memory. If the case is small,
- * keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts a few bytes
- * from both ends of the block of each tensor. With glibc's caches of small blocks, other data would take these few
- * bytes, and the rest of the block would be too small for the next tensor of the same size. Without the caches
- * (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is freed. */
+ * the system at once, because free space between such tensors would count as memory that the reference uses. If the
+ * case is small, keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts
+ * a few bytes from both ends of the block of each tensor. With glibc's caches of small blocks, other data would be
+ * allocated in these few bytes, and the rest of the block would be too small for the next tensor of the same size.
+ * Without the caches (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is
+ * freed. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

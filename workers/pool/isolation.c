@@ -45,7 +45,7 @@ static bool is_measured(const struct task *task)
 static const char *asks_for_own(const struct task *task)
 {
 	return task->urgent		  ? "a user waits for it"
-	       : task->program != NULL	  ? "it is a solution" /* the reader cannot decide about a solution, because
+	       : task->program != NULL	  ? "it is a solution" /* the reader cannot examine a solution, because
 								* isolation_ask sends only the source of the
 								* reference */
 	       : is_measured(task)	  ? "its latency is measured"

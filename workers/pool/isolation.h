@@ -1,10 +1,10 @@
 /* isolation - decides which tasks may share a runner.
  *
  * A runner serves several definitions only if the source code of their references can leave nothing behind in the
- * runner (python/isolation.py). The reader decides this. The reader is a child of the zygote that runs no reference.
- * The reader gets the source code of one reference at a time, and answers whether the reference needs a runner of its
- * own, with the reason. If the reader ends or does not answer, the reference gets a runner of its own, and another
- * reader is started. */
+ * runner (python/isolation.py). The reader decides this. The reader is a child process of the zygote and runs no
+ * reference. It receives the source code of one reference at a time, and answers whether the reference needs a runner
+ * of its own, with the reason. If the reader ends or does not answer, the reference gets a runner of its own, and
+ * another reader is started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
 
@@ -19,9 +19,9 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides what the properties of the task determine, without asking the reader. If `always_own` is true, or if a
- * property demands a runner of its own, the task gets one. Another property may forbid that cases of the task run in
- * several runners at once. */
+/* Sets the isolation of a task as far as it follows from properties of the task, without asking the reader. If
+ * `always_own` is true, or if a property demands a runner of its own, the task gets one. Another property may forbid
+ * that cases of the task run in several runners at once. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner
  * may be kept for other tasks. */
@@ -39,8 +39,8 @@ struct isolation_answer {
 };
 /* If the reader has answered, sets `out` to the answer and returns true. */
 bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int64_t now_ms, struct isolation_answer *out);
-/* Applies an answer of the reader to the task that the question was about. If the isolation of this task has been
- * decided since the question, does not change it. */
+/* Applies an answer of the reader to the task that the question was about. Does nothing if the isolation of this task
+ * was set after the question was sent. */
 void isolation_apply(struct queued *work, const struct isolation_answer *answer);
 /* Ends the reader, if there is one. */
 void isolation_close(struct isolation_reader *reader, struct zygote *runners);

@@ -10,10 +10,10 @@
  *                    a spare runner
  *
  * The lane can cancel a case at any time. The judge answers messages in order, so the lane counts how many answers to
- * this case are missing, and ignores that many answers. A runner that breaks the protocol, dies or times out is killed,
- * and the next case gets a new runner. If something else (another reference, the kernel's OOM killer) killed the judge
- * or the runner, the case is retried once while no other lane works. The data that a retried case keeps from its first
- * attempt is in struct queued (task_order.h). */
+ * the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol, dies or times
+ * out is killed, and the next case gets a new runner. If the judge or the runner was killed from outside, such as by
+ * another reference or the kernel's OOM killer, the case is retried once while no other lane works. The data that a
+ * retried case keeps from its first attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -35,7 +35,7 @@
 
 enum {
 	JUDGE_FAILURES = 2,
-	ALONE_MS = 5000,     /* how long a case that must run alone waits until spare runners have ended */
+	ALONE_MS = 5000,     /* a case that must run alone waits at most this long for the end of spare runners */
 	MESSAGE_MAX = 64 << 10 /* the largest size in bytes of a runner's error message in a verdict */
 };
 
@@ -117,8 +117,8 @@ int64_t lane_largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the runner a message for each file that the reference may read. Each message carries a sealed copy of the bytes
- * whose digest is known. Returns -1 with a message if the content of a file has changed. */
+/* Sends the runner a message for each file that the reference may read. Each message carries a sealed copy of the file,
+ * whose digest was checked. Returns -1 with a message if the content of a file has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err)
 {
 	for (int i = 0; i < task->read_count; i++) {
@@ -354,8 +354,8 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 	lane->alone_by = 0;
 }
 
-/* Continues with the next case of the lane's work, if there is one. If the reference failed to load, a case needs no
- * runner. */
+/* Continues with the next case of the lane's work, if there is one. If the reference failed to load, its other cases
+ * need no runner. */
 void lane_next_case(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
@@ -428,8 +428,8 @@ static char *failure_text(const char *reason, const char *message, int64_t line,
 	return text.data;
 }
 
-/* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later cases
- * get the same failure. `flag` is the result of error_flag, or NULL. */
+/* Reports to the judge that the reference failed in the current case. If the reference failed to load, the same failure
+ * is reported for all later cases. `flag` is the result of error_flag, or NULL. */
 static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
 		  const char *flag)
 {
@@ -506,7 +506,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		lane_drop_child(shared, lane);
 }
 
-/* Handles the message that a runner cannot map device memory. From now on, every lane copies tensors through host
+/* Handles a runner's message that it cannot map device memory. From now on, every lane copies tensors through host
  * memory, and the current case starts again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {
@@ -568,7 +568,7 @@ static bool printed(const struct child *child, const char *words)
 struct fatal_limit {
 	const char *reason;
 	int signal;         /* the signal that ended the process; 0: it exited */
-	const char *words;  /* words that the output of the process must have; NULL: any output */
+	const char *words;  /* words that the output of the process must contain; NULL: any output */
 	const char *says;
 };
 
@@ -720,8 +720,8 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 	lane->up = false;
 	lane->up_deadline = 0;
 	lane->outstanding = lane->stale = 0;
-	lane_drop_child(shared, lane); /* drops the runner, because it shared an arena with the judge, which has
-				        * ended */
+	lane_drop_child(shared, lane); /* kills the runner, because it shared an arena with the judge, which has
+					* ended */
 }
 
 /* Returns -1 if judges repeatedly fail to start. */
@@ -764,8 +764,8 @@ void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *wor
 	lane->phase = LANE_WAITING;
 	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
-	process_let_continue(lane->judge.pidfd); /* continues the judge, because a reference of another lane may have
-						  * stopped it */
+	process_let_continue(lane->judge.pidfd); /* resumes the judge, which a reference of another lane may have
+						  * stopped */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)

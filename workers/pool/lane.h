@@ -19,8 +19,7 @@ enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
 
 /* The state of a ground truth that is Python source in the dataset. */
 struct lane_truth {
-	const struct truth_program *program; /* the program that the runner has loaded, which belongs to the task of the
-					      * lane's work */
+	const struct truth_program *program; /* the program that the runner has loaded; the lane's task owns it */
 	struct child *child;                 /* the runner of the ground truth; NULL: there is none */
 	bool loaded, running;                /* loaded: the runner has loaded the program; running: the runner has not
 					      * answered the {"run"} yet */
@@ -29,15 +28,15 @@ struct lane_truth {
 	int64_t deadline;                    /* the time in ms by which the runner must answer; INT64_MAX: no limit */
 };
 
-enum { LANE_PAST = 8 }; /* the entries of `past`; a judge keeps at most this many arenas */
+enum { LANE_PAST = 8 }; /* the number of entries of `past`; a judge keeps at most this many arenas */
 
 struct lane {
 	struct process judge;
 	struct channel channel; /* the socket to the judge */
 	bool up;                /* the judge has sent its first message */
 	int64_t up_deadline;    /* the time in ms by which the judge must have started; 0: no judge is starting */
-	int outstanding, stale; /* how many answers of the judge are missing, and how many of these will be ignored
-				 * (stale) */
+	int outstanding, stale; /* outstanding: how many answers of the judge are still to come; stale: how many of
+				 * these will be ignored */
 	int64_t stale_deadline; /* if stale answers are still missing at this time (ms), the judge is replaced */
 
 	enum phase phase;
@@ -48,7 +47,7 @@ struct lane {
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */
-	bool staged;            /* tensors reach this runner through host memory */
+	bool staged;            /* tensors for this runner are copied through host memory */
 	bool asked;             /* a run of this case was sent to the runner, so the inputs of the case are ready */
 	bool blamed;            /* a {"blame"} was sent to the judge, which has not answered yet */
 	bool accident;          /* the failure is transient, so the verdict must not be stored */

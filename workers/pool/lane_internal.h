@@ -20,7 +20,7 @@ void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char 
  * exception. */
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised);
-/* Kills the runner, but keeps the text that it printed for the next verdict. */
+/* Kills the runner, but keeps its printed text, which is returned with the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 const struct job *lane_current_job(const struct lane *lane);
 /* Continues with the next case of the lane's work, if there is one. */
@@ -33,31 +33,32 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
 /* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). The
- * member has the arguments that no case passes, and the argument for each input. */
+ * member lists those parameters of the function that no case sets, and the parameter for each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
 /* Returns the time at which a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* A message of a runner may say what the code in the runner used outside itself, such as "opened /etc/hostname".
- * Records the first such text as a sentence with the subject `who`, such as "it opened /etc/hostname". A verdict with
- * such a text is not stored. */
+/* A message of a runner may say what the code in the runner used outside its process, such as "opened /etc/hostname".
+ * Records the first of these texts with `who` before it, such as "it opened /etc/hostname". A verdict with such a text
+ * is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
 
-/* Queues the case for a retry while no other lane works, and continues with the next case. `attacked` means that
+/* Queues the case, to retry it when no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a case must run again and its verdict does not count. In this case, prepares the new run. */
+/* Returns whether a case must run again, so that its verdict `text` must be ignored. If so, prepares the new run. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
 
 /* ---- lane_maker.c ---- */
 
-/* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs. A
- * maker serves one case. `fd` is the descriptor that came with the message (-1: none), and is closed later. */
+/* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs.
+ * Each maker is used for only one case. `fd` is the descriptor that came with the message (-1: none), and is closed
+ * later. */
 void lane_maker_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
 /* Gives a spare runner to a lane that waits for a maker. Returns -1 if the memory of the runner cannot be limited. */
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
@@ -94,10 +95,11 @@ void lane_judge_forget(struct lane *lane);
 /* ---- lane_truth.c ---- */
 
 void lane_truth_open(struct lane *lane);
-/* Takes the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
+/* Handles the judge's request {"truth": name, "run": …}. `fd` is the descriptor that came with the request (-1: none),
  * and is closed later. */
 void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* If a request waits for a runner, gives it a spare runner. Returns -1 if the runner's memory cannot be limited. */
+/* If a request waits for a runner, assigns a spare runner to it. Returns -1 if the runner's memory cannot be
+ * limited. */
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Handles the messages, the end and the timeout of the ground truth's runner. */
 void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);

@@ -2,8 +2,8 @@
  *
  * The code is untrusted, so it runs in a child of the zygote, in the same sandbox as a reference. This child never runs
  * the reference, and it is killed before the reference gets the inputs. Therefore the reference cannot find anything
- * that the code leaves behind in a module or in a file. A maker serves one case. While the maker works, the timeout of
- * the case applies to the maker. */
+ * that the code leaves behind in a module or in a file. Each maker is used for only one case. While the maker works,
+ * the timeout of the case applies to the maker. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>

@@ -42,7 +42,7 @@ void lane_provider_take(struct pool_shared *shared, struct lane *lane, const cha
 	lane_pause_timeout(lane);
 }
 
-/* Sends the answer to the judge and continues the timeout of the case. If the rest of the timeout is short, extends it,
+/* Sends the answer to the judge and resumes the timeout of the case. If the rest of the timeout is short, extends it,
  * because the judge needs time to compare. */
 void lane_answer_judge(struct lane *lane, const char *answer)
 {

@@ -1,6 +1,6 @@
 /* lane_retry - runs a case again if its first result does not count. The first result does not count if a process of
- * the case was killed, if the case lacked memory that other processes used, or if the case failed in a runner that had
- * served another definition. */
+ * the case was killed, if the case ran out of memory while other processes used memory, or if the case failed in a
+ * runner that had served another definition. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>

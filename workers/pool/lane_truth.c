@@ -161,7 +161,7 @@ void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t 
 		if (event == CHILD_LINE && is_asked(lane))
 			on_line(shared, lane, line, length);
 		else if (event == CHILD_LINE || (event == CHILD_BABBLES && !is_asked(lane)))
-			drop_child(shared, lane); /* drops the runner, because it sent something without a request */
+			drop_child(shared, lane); /* kills the runner, because it sent a message without a request */
 		else if (event == CHILD_BABBLES)
 			fail(shared, lane, "sent an unterminated line instead of an answer", true);
 		else if (event == CHILD_ENDED)
@@ -186,8 +186,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 {
 	static const char run[] = ",\"run\":{";
 	const struct json_text text = {"judge", line, strlen(line), 1};
-	const char *from = strstr(line, run); /* a name before it cannot contain the text `run`, because quotes in a
-					       * name are escaped */
+	const char *from = strstr(line, run); /* matches only the member "run", because quotes in the name before it are
+					       * escaped */
 	cJSON *message = json_parse(&text, NULL);
 	const struct truth_program *program = program_named(&lane->work->task, json_text_of(message, "truth"));
 	struct buf copy = {0};
@@ -212,7 +212,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
-/* Returns the time by which a ground truth must be loaded. A ground truth that must be compiled gets more time than a
+/* Returns the time by which a ground truth must be loaded. A ground truth that must be compiled may take longer than a
  * case. */
 static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
 {

@@ -304,7 +304,7 @@ static const char where_is_torch[] =
     "print(os.path.realpath('/proc/self/exe'))\n"
     "print('\\n'.join(stamps))\n";
 
-/* Returns the next line of `*text`, and moves `*text` behind this line. Returns NULL if there is no further line. */
+/* Returns the next line of `*text`, and advances `*text` past this line. Returns NULL if there is no further line. */
 static char *next_line(char **text)
 {
 	char *line = *text, *end = line == NULL ? NULL : strchr(line, '\n');
@@ -488,7 +488,7 @@ bool machine_providers_hold(const char *python, const char *answer)
 
 /* ---- devices and cores ---- */
 
-/* Counts the names in a directory that consist of `prefix` and a number. */
+/* Counts the entries of a directory whose names consist of `prefix` and a number. */
 static int count_numbered(const char *folder, const char *prefix)
 {
 	DIR *directory = opendir(folder);

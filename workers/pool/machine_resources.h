@@ -40,9 +40,9 @@ struct torch_facts {
 	const char *proof;        /* a text that machine_torch_holds checks; NULL: these facts must not be cached */
 };
 
-/* Returns the command that installs torch for the interpreter `python` or, if `upgrade`, upgrades it. `python` is NULL
- * if there is no interpreter. The command uses a virtual environment, because other interpreters often belong to the
- * system, whose packages pip may not change. */
+/* Returns the command that installs torch for the interpreter `python` or, if `upgrade` is true, the command that
+ * upgrades torch. `python` is NULL if there is no interpreter. The command uses a virtual environment, because other
+ * interpreters often belong to the system, whose packages pip may not change. */
 const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
 
 /* Finds the interpreter's torch and reads torch/version.py. Runs the interpreter (about 50 ms) but does not import
@@ -50,13 +50,15 @@ const char *machine_pip_torch(const char *python, bool upgrade, struct arena *ar
  * run. */
 int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err);
 
-/* Sets `out` to the JSON object that `provider.py --matrix` prints. It has the libraries that can be used on a device
- * of this class, and the reasons why other libraries cannot be used. Returns -1 if the script could not be run. */
+/* Sets `out` to the JSON object that `provider.py --matrix` prints. The object lists the libraries that can be used on
+ * a device of this class, and the reasons why other libraries cannot be used. Returns -1 if the script could not be
+ * run. */
 int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
                       struct err *err);
 /* Returns the key under which the result of machine_providers is cached. The key includes the interpreter (as in
- * machine_torch_key), the device class, and the stats of the library tables. No process is started. A cached result is
- * valid if the key is unchanged and machine_providers_hold returns true. */
+ * machine_torch_key), the device class, and the inodes, sizes and mtimes of reftest's Python files and of the library
+ * tables. No process is started. A cached result is valid if the key is unchanged and machine_providers_hold returns
+ * true. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
 /* Returns whether `answer`, a cached result of machine_providers, is still valid: `python` still starts the same
  * interpreter, and the directories in which it searches for packages are unchanged. */
@@ -67,12 +69,12 @@ bool machine_providers_hold(const char *python, const char *answer);
  * script, which may choose another interpreter at each start. Starts no process. */
 bool machine_torch_holds(const char *python, const char *proof);
 
-/* Returns the key under which the result of machine_torch is cached. The key includes the interpreter's path and stat,
- * PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content of version_file are unchanged and
- * machine_torch_holds returns true. */
+/* Returns the key under which the result of machine_torch is cached. The key includes the path, inode, size and mtime
+ * of the interpreter, and the values of PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content
+ * of version_file are unchanged and machine_torch_holds returns true. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
-/* Counts the GPUs, using the files of the NVIDIA driver and no call of CUDA. Returns 0 if there is no NVIDIA driver. If
+/* Counts the GPUs by the files of the NVIDIA driver, without calling CUDA. Returns 0 if there is no NVIDIA driver. If
  * `key` is not NULL, sets it to a text that changes when the driver or the GPUs change. */
 int machine_gpus(struct arena *arena, const char **key);
 
@@ -80,7 +82,7 @@ int machine_gpus(struct arena *arena, const char **key);
  * the text has no version, or if the version does not fit into `out`. */
 bool machine_driver_version(const char *text, char *out, size_t size);
 
-/* Returns the version of this machine's NVIDIA driver, in `arena`, or NULL if it is not known. */
+/* Returns the version of this machine's NVIDIA driver, allocated in `arena`, or NULL if the version is not known. */
 const char *machine_driver(struct arena *arena);
 
 int machine_cores(void); /* returns the number of cores that this process may use */

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns how many bytes a reference may use. The tensors in shared memory do not count, and neither does the memory
- * that the process uses before it loads the reference. `given` is the value of --memory. If it is 0, the result is the
- * default for a definition whose largest case has tensors of `tensor_bytes` bytes. The sandbox
- * (workers/sandbox/sandbox.h) lowers the limit further if this machine has less memory available. */
+/* Returns how many bytes a reference may use, in addition to the tensors in shared memory and to the memory that the
+ * process used before it loaded the reference. `given` is the value of --memory. If it is 0, the result is the default
+ * for a definition whose largest case has tensors of `tensor_bytes` bytes. The sandbox (workers/sandbox/sandbox.h)
+ * lowers the limit further if this machine has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
 /* Returns whether holes in malloc's heap are small in relation to the limit `memory`. With the default limit, the

@@ -11,11 +11,11 @@
 
 enum { MEMORY_WATCH_MS = 50 }; /* the interval between two sums */
 
-/* Returns the bytes of memory, page tables and swap space of the processes in a PID namespace, whose /proc is the
- * directory `proc`. Leaves out the first process of the namespace, because it does not belong to the reference. A page
- * that several processes share counts once for each of them. If `exact` is true, each process counts only for its share
- * of the page, or for the whole page if its share cannot be read. An exact sum takes about a millisecond per process.
- * Returns -1 if the directory cannot be read. */
+/* Returns how many bytes of memory, page tables and swap space the processes in a PID namespace use. The directory
+ * `proc` is the /proc of this namespace. Does not count the first process of the namespace, because this process does
+ * not belong to the reference. A page that several processes share counts once for each of them. If `exact` is true,
+ * each process counts only for its share of the page, or for the whole page if its share cannot be read. An exact sum
+ * takes about a millisecond per process. Returns -1 if the directory cannot be read. */
 int64_t memory_watch_sum(int proc, bool exact);
 
 #endif

@@ -321,7 +321,7 @@ static bool may_refill(const struct pool *pool, int waiting, int working)
 	return working == 0 || zygote_spares(&pool->shared.runners) < SPARES_LOW;
 }
 
-/* Counts the runner that a task needs. */
+/* Adds to `demand` the runner that a task needs. */
 static void demand_for(struct runner_demand *demand, const struct queued *work)
 {
 	if (work->isolation == ISOLATION_OWN)
@@ -330,11 +330,12 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case runs alone,
- * no queued task gets a lane, so queued tasks need no runners: has_room in lane.c would kill such runners at once.
- * `released` is the number of working lanes whose runners other tasks can use later. On a GPU, `released` - 1 of the
- * tasks that may share a runner wait for such a runner, because it takes long to create a CUDA context. On the CPU,
- * such tasks get new runners, because it is faster to fork a runner than to remove a reference from a runner. */
+/* Adds to `demand` the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case
+ * runs alone, no queued task gets a lane, so queued tasks need no runners: has_room in lane.c would kill such runners
+ * at once. `released` is the number of working lanes whose runners other tasks can use later. On a GPU, up to
+ * `released` - 1 of the tasks that may share a runner wait for one of these runners, because it takes long to create a
+ * CUDA context for a new one. On the CPU, these tasks get new runners, because it is faster to fork a runner than to
+ * remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -351,8 +352,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
- * lane. If a warm pool must keep more spare runners ready than that, and if spare runners may be started now, returns
- * the larger number. */
+ * lane. If a warm pool must keep a larger number of spare runners ready, and if spare runners may be started now,
+ * returns this larger number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -384,7 +385,7 @@ static bool asks(const struct queued *work, int64_t number)
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task to which question `number` of the reader belongs. If `number` is 0, returns the next task whose
+/* Returns the task about which the reader was asked in question `number`. If `number` is 0, returns the next task whose
  * isolation is unknown. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
@@ -406,7 +407,7 @@ static struct queued *task_to_separate(struct pool *pool)
 	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
-/* Takes the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
+/* Reads the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
 static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 {
 	struct isolation_answer answer;
@@ -499,7 +500,7 @@ static bool worth_keeping(const struct answer *answer, const struct verdict *ver
 	return !reason_is_transient(verdict->reason) && !answer->accident;
 }
 
-/* Returns what references can reach, or NULL if no zygote has reported it yet. */
+/* Returns what references can reach (workers/sandbox/containment.h), or NULL if no zygote has reported it yet. */
 static const char *containment_of(const struct pool *pool, struct arena *arena)
 {
 	char text[CONTAINMENT_TEXT];

@@ -3,11 +3,11 @@
  * A lane is a judge (the process that compares) and its runner (the process that runs the reference). Each runner is a
  * child of the zygote, a Python process that has imported torch and never runs a reference. Each definition gets a new
  * runner, so one reference cannot change torch for the next reference. Because runners are forked from the zygote,
- * torch is imported only once. If the references of several definitions can leave nothing behind, these definitions may
- * share a runner (workers/pool/isolation.h). A definition may also have several runners, because idle lanes can take
- * some of its cases (workers/pool/separation.h). The judge owns the arena (the memory that it shares with the runner)
- * and gives the verdict. The runner answers with shapes and dtypes, or with a traceback. The pool passes JSON lines
- * between judge and runner and enforces timeouts. The caller polls a single descriptor (pool_fd). */
+ * torch is imported only once. If the references of several definitions can leave nothing behind in a runner, these
+ * definitions may share one (workers/pool/isolation.h). A definition may also have several runners, because idle lanes
+ * can take some of its cases (workers/pool/separation.h). The judge owns the arena (the memory that it shares with the
+ * runner) and gives the verdict. The runner answers with shapes and dtypes, or with a traceback. The pool passes JSON
+ * lines between judge and runner and enforces timeouts. The caller polls a single descriptor (pool_fd). */
 #ifndef REFTEST_WORKERS_POOL_POOL_H
 #define REFTEST_WORKERS_POOL_POOL_H
 
@@ -84,8 +84,8 @@ struct pool_result {
 	const struct verdict *verdict; /* the verdict, allocated in the arena that was passed to pool_next */
 	bool keep;                     /* whether the verdict may be stored; false after a transient failure, or if
 				        * `reached` is set */
-	const char *reached;           /* what the reference used outside itself, such as "it opens /etc/hostname", or
-				        * NULL */
+	const char *reached;           /* what the reference used outside its process, such as "it opens
+				        * /etc/hostname", or NULL */
 	const char *printed;           /* the end of the text that the reference printed on stdout and stderr, or
 				        * NULL */
 };
@@ -99,8 +99,8 @@ struct pool_running {
 	const struct job *job;
 	double started;		/* the time at which the case started, in seconds of the monotonic clock; 0: its runner
 				 * is not ready yet */
-	const char *preparing;	/* what the ground truth of the case waits for, such as "flashinfer compiles page";
-				 * NULL: nothing */
+	const char *preparing;	/* the preparation for which the case's ground truth waits, such as "flashinfer compiles
+				 * page"; NULL: none */
 };
 /* Writes an entry for each lane that has a case, but at most `most` entries. Returns their number. The entries are
  * valid until the next call of pool_dispatch. */

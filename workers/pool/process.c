@@ -16,8 +16,7 @@
 
 #include "base/arena.h"
 
-enum { FDS_MAX = 8, FD_ABOVE = 16 /* copy_fds gives its copies at least this number, which is above all target
-				   * descriptors */ };
+enum { FDS_MAX = 8, FD_ABOVE = 16 /* copies made by copy_fds have at least this number */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)
 {
@@ -114,7 +113,8 @@ static void heed_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Gives a forked process the state that process_start gives to a process. Returns false if this fails. */
+/* Sets the descriptors, the process group and the signals of a forked process, as process_start does. Returns false if
+ * this fails. */
 static bool become_worker(const char *name, pid_t parent, const int *copies, int count)
 {
 	setpgid(0, 0);

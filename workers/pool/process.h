@@ -29,7 +29,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 /* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
 bool process_ended(struct process *process, int *status);
 
-/* Continues a process that a signal has stopped. Does nothing if `pidfd`, a pidfd of the process, is -1. */
+/* Resumes a process that a signal has stopped. Does nothing if `pidfd`, a pidfd of the process, is -1. */
 void process_let_continue(int pidfd);
 
 /* Sends SIGKILL to the process and to its process group. The caller must still reap the process. */

@@ -22,8 +22,8 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If a library ends the provider process this many times for an op family, the library is not used for this
-	 * family again. */
+	/* If the provider process ends this many times while a library computes the same op family, the library is not
+	 * used for this family again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
@@ -180,7 +180,8 @@ static int64_t after(double seconds)
 	return seconds > 0 && seconds < 1e9 ? clock_ms() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
-/* Returns the entry for the library and the op family of a request. The first request for a pair adds its entry. */
+/* Returns the entry for the library and the op family of a request. The first request for this library and op family
+ * adds the entry. */
 static struct provider_pair *pair_of(struct provider *provider, const char *text, size_t length)
 {
 	const struct json_text request = {"a request", text, length, 1};
@@ -276,8 +277,8 @@ static const char *on_end(struct provider *provider, const char *sentence)
 	return answer;
 }
 
-/* Handles the message that a preparation begins or ends. If the message has "tell", shows the name of the preparation
- * to the user. */
+/* Handles a message which says that a preparation begins or ends. If the message has "tell", shows the name of the
+ * preparation to the user. */
 static void on_doing(struct provider *provider, const cJSON *message)
 {
 	const char *doing = json_text_of(message, "doing");

@@ -1,7 +1,7 @@
 /* read_file - copies a file to memory for the runner of a reference. The definition declares the file in "reads".
  *
  * The reference gets exactly the bytes whose digest is checked: the bytes are copied once to a memfd, which is then
- * sealed and hashed. Neither a later write to the file nor the runner can change the copy. */
+ * sealed and hashed. Later writes to the file do not change the copy, and the runner cannot change it. */
 #ifndef REFTEST_WORKERS_POOL_READ_FILE_H
 #define REFTEST_WORKERS_POOL_READ_FILE_H
 

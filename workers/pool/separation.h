@@ -1,17 +1,17 @@
 /* separation - decides which cases of a task may run on another lane, so that idle lanes help with a slow definition.
  *
  * The cases of a task run one after another in one runner, so a case could see data that an earlier case left there.
- * Cases are separated only if the source code of the reference can leave nothing behind (is_stateless in
- * python/isolation.py), and if the judge needs nothing from one case for the next case. The verdicts are then the same
- * on any lane. */
+ * Cases run on another lane only if the source code of the reference can leave no data behind in the runner
+ * (is_stateless in python/isolation.py), and if the judge uses no data of one case for another. The verdicts are then
+ * the same on any lane. */
 #ifndef REFTEST_WORKERS_POOL_SEPARATION_H
 #define REFTEST_WORKERS_POOL_SEPARATION_H
 
 #include "workers/pool/task_order.h"
 
-/* Returns whether the task itself allows its cases to be separated. The task does not allow this if the times of the
- * cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the dataset. (Such a
- * ground truth could also keep data from one case to the next.) */
+/* Returns whether the task itself allows some of its cases to run on another lane. The task does not allow this if the
+ * times of the cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the
+ * dataset. (Such a ground truth could also keep data from one case to the next.) */
 bool separation_by_task(const struct task *task);
 
 /* Returns the expected time of the cases after the current one, or 0 if they must not be separated. If it is not known

@@ -11,7 +11,7 @@
 
 /* A file that the reference may read. */
 struct read_file {
-	const char *path; /* the path that the reference uses */
+	const char *path; /* the path with which the reference opens the file */
 	const char *file; /* the path of the file relative to the root of the dataset */
 	struct digest content;
 };
@@ -39,7 +39,7 @@ struct truth_program {
 	const char *source;      /* the source code, if the program is a single file whose function gets its inputs by
 				  * name; else NULL */
 	const char *entry_point; /* the function that is called */
-	/* The following members are set only if `source` is NULL. In this case, the function gets its inputs by
+	/* The following members are set only if `source` is NULL. If `source` is NULL, the function gets its inputs by
 	 * position. */
 	const struct program_file *files;
 	int file_count;
@@ -59,7 +59,7 @@ struct task {
 					      * name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* those ground truths of the jobs that are Python source in the
+	const struct truth_program *programs; /* the jobs' ground truths, as far as they are Python source in the
 					       * dataset */
 	int program_count;
 	const struct job *const *jobs;

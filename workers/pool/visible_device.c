@@ -13,7 +13,7 @@ static bool names_device(const char *entry, size_t length)
 	return length > 0 && entry[0] != '-';
 }
 
-/* Returns entry number `index` (from 0) of a list with commas, without the spaces around the entry. Returns NULL if
+/* Returns entry number `index` (from 0) of a comma-separated list, without the spaces around the entry. Returns NULL if
  * there is none. */
 static const char *entry_of(const char *list, long index, struct arena *arena)
 {

@@ -12,12 +12,12 @@
 #define VISIBLE_DEVICE_NAME "cuda:0"
 
 /* Returns the value of CUDA_VISIBLE_DEVICES that makes only the device "cuda:N" visible. `list` is the current value,
- * or NULL if the variable is not set. If `device` is not a GPU, or if `list` has no such entry, returns NULL; the
+ * or NULL if the variable is not set. If `device` is not a GPU, or if `list` has no entry for it, returns NULL; the
  * variable must then stay as it is. */
 const char *visible_device(const char *device, const char *list, struct arena *arena);
 
-/* Returns a copy of `environment`, which ends with NULL, with CUDA_VISIBLE_DEVICES set to `visible`. If `visible` is
- * NULL, returns `environment`. */
+/* Returns a copy of the NULL-terminated array `environment` in which CUDA_VISIBLE_DEVICES has the value `visible`. If
+ * `visible` is NULL, returns `environment`. */
 char **visible_device_environment(char **environment, const char *visible, struct arena *arena);
 
 #endif

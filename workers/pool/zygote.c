@@ -34,16 +34,16 @@ enum {
 	 * because disks may be slow. */
 	UP_MS = 300000,
 	/* The time in which a runner must end after it has closed its socket. The kernel closes the socket of an
-	 * exiting process before it destroys the process's GPU context. Destroying one of a dozen contexts took more
-	 * than a second on an H200. */
+	 * exiting process before it destroys the process's GPU context. With a dozen contexts on an H200, destroying
+	 * one of them took more than a second. */
 	END_MS = 5000,
 	CONTINUE_MS = 200, /* the interval between two SIGCONT signals to processes that a reference may have stopped */
 	UNLOAD_MS = 10000, /* the time in which a runner must remove a reference from its process */
 	ORPHANS_MS = 20, /* the interval between two searches for orphans */
 	CLOSE_MS = 1000, /* the time in which all processes must end in zygote_close */
 	/* A runner is ended if the machine's available memory falls below 1/SPARE_PART of the memory that was available
-	 * when the runner started. The limit for the memory of its processes is not enough, because their sum does not
-	 * include the memory that the kernel uses for the runner, for example for sockets. */
+	 * when the runner started. Limiting the memory of the runner's processes is not enough, because this limit does
+	 * not count the memory that the kernel uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. A larger number would help little, because the
@@ -413,8 +413,7 @@ struct child *zygote_take(struct zygote *runners, bool used)
 	if (warmest != NULL) {
 		warmest->state = CHILD_TAKEN;
 		runners->taken = true;
-		process_let_continue(warmest->pidfd); /* continues the runner, because another reference may have
-						       * stopped it */
+		process_let_continue(warmest->pidfd); /* resumes the runner, which another reference may have stopped */
 		warmest->deadline_ms = INT64_MAX;
 	}
 	return warmest;
@@ -564,7 +563,7 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		reap(runners, child);
 }
 
-/* Refuses to work if references could reach more than the user allows. */
+/* Returns -1 with a message if references could reach more than the user allows. */
 static int check_containment(const struct zygote *runners, struct err *err)
 {
 	char text[CONTAINMENT_TEXT];
@@ -659,8 +658,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* after any event, the runner is no longer in its original state,
-						      * or it has ended */
+	if (child->used && event != CHILD_NOTHING) { /* whatever the event is, the runner has changed or has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);
@@ -748,7 +746,7 @@ static bool uses_too_much(const struct child *child)
 }
 
 /* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If only one runner
- * has a reference, this reference is the cause of the lack of memory. If several runners have references, the cause is
+ * belongs to a lane, its reference is blamed for the lack of memory. If several runners belong to lanes, the cause is
  * unknown, and their cases are tried again one by one. */
 static void watch_memory(struct zygote *runners)
 {
@@ -768,8 +766,8 @@ static void watch_memory(struct zygote *runners)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* begins the interval now, because computing the sums may
-							   * have taken long */
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* the interval begins only now, because computing the sums
+							   * may have taken long */
 }
 
 /* Returns whether a reference may have stopped the zygote or a runner that is starting or ending. This is possible if

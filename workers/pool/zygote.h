@@ -2,13 +2,14 @@
  * runners.
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
- * source code of the reference allows another use (workers/pool/isolation.h), the runner is released instead. It then
- * serves another definition whose reference also allows this. When the zygote has reported the end of a runner, this
- * process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is reaped, the
- * kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is started when
- * runners are needed. The zygote kills processes that references leave behind. If the zygote has died, zygote_dispatch
- * kills these leftover processes instead, which is possible only if this process is a subreaper. A new zygote is
- * started only when all leftover processes have ended, because they could change the zygote while it starts. */
+ * source code of the reference allows the runner to be used again (workers/pool/isolation.h), the runner is released
+ * instead. It then serves another definition whose reference also allows this. When the zygote has reported the end of
+ * a runner, this process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is
+ * reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is
+ * started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
+ * zygote_dispatch kills these leftover processes instead, which is possible only if this process is a subreaper. A new
+ * zygote is started only when all leftover processes have ended, because they could change the zygote while it
+ * starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -33,7 +34,7 @@ enum child_state {
 
 struct child {
 	enum child_state state;
-	int64_t number;         /* a number, never 0, that no other runner of this pool has */
+	int64_t number;         /* the runner's number, which is unique in this pool and never 0 */
 	pid_t pid;              /* the pid in the zygote's PID namespace, which is useful only in messages; 0: not known
 				 * yet */
 	int pidfd;              /* a pidfd of the runner; -1: not known yet */
@@ -86,13 +87,14 @@ struct zygote {
 	struct child *children;
 	int room;                    /* the number of slots */
 	int64_t numbers;             /* the number of the newest runner */
-	int64_t gone[ZYGOTE_GONE];   /* the numbers of the runners that ended last; 0: an unused entry */
+	int64_t gone[ZYGOTE_GONE];   /* the numbers of the runners that ended most recently; 0: an unused entry */
 	unsigned gone_count;         /* how many numbers were written to `gone` in total */
 	struct control_groups groups;
 	const char *required;        /* what references must not be able to reach, a string of the caller; NULL: no
 				      * requirement */
 	bool taken;                  /* a lane has taken a runner, so a reference may have run */
-	uint32_t layers;             /* the layers of the sandbox that hold for each runner (workers/sandbox/sandbox.h) */
+	uint32_t layers;             /* the layers of the sandbox that confine each runner
+				      * (workers/sandbox/sandbox.h) */
 	char torch[64], cuda[32];    /* the versions that the zygote reported; cuda is "" if torch was built without
 				      * CUDA */
 };
@@ -106,13 +108,14 @@ void zygote_close(struct zygote *runners);
 /* How many runners are needed. */
 struct runner_demand {
 	int fresh; /* the number of new runners, which have served no definition yet */
-	int any;   /* the number of further runners, which may have served a definition */
+	int any;   /* the number of additional runners, which may have served a definition */
 };
 
 /* Starts runners until the runners that are ready or starting meet the demand. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
 /* Starts a reader and returns it. Returns NULL if no reader can be started now. If no reader can ever be started, also
- * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line of a reader is {"ready"}. */
+ * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line that a reader sends is
+ * {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
 /* Handles the messages of the zygote and of the spare runners, and the end of these processes. Returns -1 with a
  * message if no runner can be started. */
@@ -139,7 +142,7 @@ bool zygote_reaches_processes(const struct zygote *runners);
 /* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
  * runners. */
 int zygote_idle(const struct zygote *runners);
-/* Kills all spare and starting runners but one. */
+/* Kills all spare and starting runners, except one. */
 void zygote_thin(struct zygote *runners);
 
 enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };

@@ -20,9 +20,10 @@ struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *te
 /* Returns the version of the chain: a digest of its text and of the sources of its op families. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. Its atol and its rtol are the sums over the steps on which
- * the output depends, and its hit_ratio is the smallest hit_ratio of these steps. An output depends on a step if the
- * step computes the output, or a tensor from which the output is computed. `c` is a case of the definition. */
+/* Returns the tolerance rule of an output of the definition. The atol and the rtol of this rule are the sums over the
+ * steps on which the output depends, and its hit_ratio is the smallest hit_ratio of these steps. An output depends on a
+ * step if the step computes the output, or a tensor from which the output is computed. `c` is a case of the
+ * definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

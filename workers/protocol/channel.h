@@ -1,8 +1,8 @@
 /* channel - sends and receives lines over a stream socket, with optional descriptors (SCM_RIGHTS).
  *
  * A channel works with a blocking socket (in the judge) or with a non-blocking socket (in the pool). The process at the
- * other end of the socket is not trusted. Therefore the length of a line is limited, and received descriptors that no
- * caller takes are closed. */
+ * other end of the socket is not trusted. Therefore the length of a line is limited, and received descriptors are
+ * closed if no caller asks for them (channel_take_fd). */
 #ifndef REFTEST_WORKERS_PROTOCOL_CHANNEL_H
 #define REFTEST_WORKERS_PROTOCOL_CHANNEL_H
 

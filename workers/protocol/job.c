@@ -338,7 +338,8 @@ void job_write(const struct job *job, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* The state of reading a job from JSON. Only the first error is kept. After an error, every value is read as empty. */
+/* The state of reading a job from JSON. Only the first error is reported. After an error, all further values are read
+ * as empty. */
 struct reader {
 	struct arena *arena;
 	const char *wrong; /* the key at which the first error occurred; NULL: there was no error */
@@ -585,8 +586,8 @@ static const struct rule *read_rules(struct reader *at, const cJSON *json, const
 	return rules;
 }
 
-/* Reads the list "arguments", which has an argument's name for each input. Call this after the inputs have been
- * read. */
+/* Reads the list "arguments", which names, for each input, the argument of the FlashInfer function. Call this after the
+ * inputs have been read. */
 static void read_arguments(struct reader *at, const cJSON *json, struct job *job)
 {
 	int count;

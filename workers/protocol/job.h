@@ -25,21 +25,21 @@ enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
 	const char *id;                    /* the id of the case, such as "small:batch_size=1" or "workload:UUID" */
-	struct op_problem problem;         /* the definition's schema, in the form that op families take */
-	const char *op;                    /* the op family; NULL: no family matches, so there is no ground truth of a
-					    * family */
+	struct op_problem problem;         /* the definition's schema, in the form that op families expect */
+	const char *op;                    /* the op family; NULL: no op family matches, so there is no ground truth
+					    * builtin */
 	const char *no_truth;              /* if `op` is NULL, the message that says why */
 	const int64_t *axis;               /* the lengths of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* the value of op_case.edge */
 	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the length of an axis is not
-	 * passed to the code, `axis` has a guess for it. The shapes of the inputs that the code makes replace this
-	 * guess. */
+	 * passed to the code, `axis` has a guess for it. This guess is replaced by the length in the shapes of the
+	 * inputs that the code makes. */
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
 	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
-	bool two_runs;                     /* the case omits its third run; has no effect if there is only one set of
-					    * input values */
+	bool two_runs;                     /* omit the third run of the case; ignored if there is only one set of input
+					    * values */
 	bool bench; /* the latency of the reference and of the ground truths is also measured */
 	enum job_asks asks;
 	const struct input_source *inputs; /* the source of each input; SOURCE_RANDOM: the op family generates it */
@@ -48,11 +48,11 @@ struct job {
 	int constraint_count;
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
-	const struct rule *rules;          /* one tolerance rule for each output, from op family, definition and command
-					    * line */
-	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: `rules` */
+	const struct rule *rules;          /* one tolerance rule for each output, derived from the op family, the
+					    * definition and the command line */
+	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: the same as `rules` */
 	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
-	bool checks;                       /* also make the checks that need extra runs, although there is an op
+	bool checks;                       /* also run the checks that need extra runs, although there is an op
 					    * family */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
@@ -76,13 +76,14 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
  * because another implementation has run on them. Generated inputs are guesses. */
 bool job_inputs_are_known(const struct job *job);
 
-/* Writes the job as one JSON object without newlines. No bit of the seed, the numbers and the constants is lost. */
+/* Writes the job as one JSON object without newlines. The seed, the numbers and the constants are written exactly. */
 void job_write(const struct job *job, struct buf *out);
 /* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or
  * outputs. */
 struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
 
-/* Returns the schema of a definition in the form that op families take. Its strings are those of the definition. */
+/* Returns the schema of a definition in the form that op families expect. The result uses the definition's strings
+ * without copying them. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
 /* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. If the

@@ -4,7 +4,7 @@
  * The pool does not exec the judge as a separate program. Between an exec and the first instruction of the new program,
  * every process of the same user could debug the judge and write to its memory. A reference could then replace the code
  * of the comparison. The main process cannot be debugged, and a process that it forks cannot be debugged either. The
- * engine passes the function to the pool, because workers/pool must not include headers of workers/judge. */
+ * engine passes the judge's function to the pool, because workers/pool must not include headers of workers/judge. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 #define REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 

@@ -63,8 +63,9 @@ static const struct layout_gap *gaps_of(const struct layout *layout, const int64
 }
 
 /* Even in reverse order, a tensor can have the address that it has in layout 0, for example the middle one of three
- * tensors. Therefore layout 1 also shifts the tensors by 3, 5, 7, … times the alignment, until no tensor has its
- * address in layout 0. Each tensor has the address of layout 0 for at most one shift, so the loop terminates. */
+ * tensors. Therefore layout 1 also shifts the tensors by 3, 5, 7, … times the alignment, until no tensor has the same
+ * address as in layout 0. For each tensor, at most one shift gives the same address as in layout 0, so the loop
+ * terminates. */
 struct layout layout_make(const int64_t *bytes, int count, int run, struct arena *arena)
 {
 	struct layout out = {.count = count, .gap_count = count + 1};

@@ -3,8 +3,9 @@
  *
  * Every tensor begins at a multiple of 256 bytes. There are gaps of at least LAYOUT_GAP bytes before the first tensor,
  * between tensors, and after the last tensor. A reference must not write to a gap. To check this, the judge fills the
- * gaps with one byte value (canaries), and compares them after each run. A case has two layouts, and no tensor has the
- * same address in both. Therefore a reference whose results depend on addresses gives different results in two runs. */
+ * gaps with one byte value (canaries), and checks after each run that the gaps are unchanged. A case has two layouts,
+ * and no tensor has the same address in both. Therefore a reference whose results depend on addresses gives different
+ * results in two runs. */
 #ifndef REFTEST_WORKERS_PROTOCOL_LAYOUT_H
 #define REFTEST_WORKERS_PROTOCOL_LAYOUT_H
 

@@ -13,13 +13,14 @@
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
 /* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks are kept, with at most RETIRED_BYTES used
- * bytes in total. A block is not used again if it has more than WASTE times the bytes that are needed, because it takes
- * longer to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
+ * bytes in total. A block is not used again if it is more than WASTE times as large as needed, because it takes longer
+ * to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {
 	struct shared_block *next;
-	int64_t bytes, used; /* the size of the block, and the largest number of its bytes that were reserved so far */
+	int64_t bytes, used; /* bytes: the size of the block; used: the largest number of bytes that were ever reserved
+			      * in it */
 	int64_t size;        /* the size of the memfd, which is larger than `bytes` if an earlier runner needed more */
 	int64_t runner;      /* if the block is retired: the number of the runner that may still reach it; 0: no runner
 			      * can reach it */
@@ -170,8 +171,8 @@ static int make_memfd(struct shared_block *block, struct err *err)
 	return 0;
 }
 
-/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, allocates nothing and returns
- * 1. */
+/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, returns 1 without allocating
+ * anything. */
 static int make_device_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
 {
 	struct device *device = shared->device;

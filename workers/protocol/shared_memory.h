@@ -46,7 +46,7 @@ void shared_memory_renew(struct shared_memory *shared);
  * runner has no number, `runner` is 0, and the arena is always freed. */
 void shared_memory_retire(struct shared_memory *shared, int64_t runner);
 /* Lets shared_memory_reserve use the memory that shared_memory_retire kept for this runner. The caller must know that
- * the runner and all processes that it started have ended, and that no other process has got the memory. */
+ * the runner and all processes that it started have ended, and that no other process has access to the memory. */
 void shared_memory_release(struct shared_memory *shared, int64_t runner);
 /* Frees the memory that shared_memory_retire kept. */
 void shared_memory_forget(struct shared_memory *shared);
@@ -65,9 +65,9 @@ int64_t shared_memory_room(const struct shared_memory *shared); /* returns the s
 int shared_memory_put(struct shared_memory *shared, int64_t offset, const void *from, int64_t bytes, struct err *err);
 int shared_memory_get(struct shared_memory *shared, void *to, int64_t offset, int64_t bytes, struct err *err);
 int shared_memory_set(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes, struct err *err);
-/* shared_memory_first_other compares the arena from `offset` on with one byte value, and
- * shared_memory_first_difference compares it with memory. Both functions return the distance from `offset` to the
- * first byte that differs, -1 if no byte differs, or -2 on error. */
+/* shared_memory_first_other compares the arena from `offset` on with one byte value, and shared_memory_first_difference
+ * compares it with device memory. Both functions return the distance from `offset` to the first byte that differs, -1
+ * if no byte differs, or -2 on error. */
 int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes,
 				  struct err *err);
 int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,

@@ -9,7 +9,7 @@
 
 enum { CONTAINMENT_TEXT = 256, CONTAINMENT_SENTENCES = 2048 };
 
-/* Writes the text for these layers. `out` must have room for CONTAINMENT_TEXT bytes. */
+/* Writes the text that describes the layers in `layers`. `out` must have room for CONTAINMENT_TEXT bytes. */
 void containment_write(uint32_t layers, char *out);
 /* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` must have room for
  * CONTAINMENT_SENTENCES bytes. */

@@ -25,7 +25,7 @@ enum {
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
 	DROPPED = 1 << 30 /* a bit in the answer of try_layers; 1: the other bits are layers that failed; 0: they are
-			   * the layers that hold */
+			   * the active layers */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -35,7 +35,7 @@ struct keeper {
 };
 
 struct sandbox {
-	uint32_t layers;                    /* the layers that hold for a runner */
+	uint32_t layers;                    /* the layers that are active in each runner */
 	struct sandbox_paths readable, devices;
 	char *hidden;                       /* the path of the dataset, if it is below a readable path; else NULL */
 	bool gpu;
@@ -139,8 +139,8 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
- * failed and cannot be undone, returns DROPPED with this layer. */
+/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the active layers. If a layer
+ * failed and its effects cannot be undone, returns this layer with the bit DROPPED. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {
@@ -159,13 +159,13 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* without a new host name, references would see this machine's */
+		return DROPPED | SANDBOX_UTS; /* otherwise references would see the host name of this machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the way in which its child ended, because the child does the work of this process. */
+/* Ends this process in the same way as its child ended, because the child does the work of this process. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -255,7 +255,7 @@ static pid_t start_keeper(struct keeper *keeper)
 	return keeper->pid;
 }
 
-/* Waits until a keeper has ended, which is only after the runner has been reaped. */
+/* Waits until a keeper has ended. A keeper ends only after its runner has been reaped. */
 static void reap_keeper(struct keeper *keeper)
 {
 	kill(keeper->pid, SIGKILL);
@@ -358,8 +358,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit does
-							  * not hold */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit would
+							  * have no effect */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
@@ -462,8 +462,8 @@ static void free_sandbox(struct sandbox *sandbox)
 
 /* ---- opening ---- */
 
-/* Returns the path of the dataset without links if the dataset is below a readable path, because it must then be
- * hidden. Otherwise returns NULL. */
+/* If the dataset is below a readable path, returns the path of the dataset with all links resolved, because the dataset
+ * must then be hidden. Otherwise returns NULL. */
 static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
 {
 	char *place = realpath(dataset, NULL);

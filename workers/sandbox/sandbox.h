@@ -15,8 +15,8 @@
  * PID and a mount namespace of its own, with its own /proc and /tmp; the size of /tmp is limited. Each runner also has
  * a Landlock ruleset, a seccomp filter and resource limits, and it has no capabilities.
  *
- * The layers overlap. If this machine refuses some layers, the others still hold. sandbox_layers returns the layers
- * that hold, and a caller must not rely on any other layer. This module is also linked into the program, because
+ * The layers overlap. If this machine refuses some layers, the others are still active. sandbox_layers returns the
+ * active layers, and a caller must not rely on any other layer. This module is also linked into the program, because
  * `reftest doctor` tries every layer. A gap is something that a reference can do if layers are missing. The table of
  * gaps has a name and a sentence for each gap. docs/containment.md describes the gaps for users. */
 #ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
@@ -31,7 +31,7 @@ enum { SANDBOX_ABI = 3 };
 /* The layers of the sandbox. Each layer is one bit. */
 enum sandbox_layer {
 	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: the process has no rights over processes
-					     * outside */
+					     * outside this namespace */
 	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace with only a read-only selection of files */
 	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
 	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
@@ -43,7 +43,7 @@ enum sandbox_layer {
 	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock (ABI 1) restricts the use of files */
 	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock (ABI 4) refuses TCP */
 	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock (ABI 6) refuses signals and abstract sockets to processes
-					     * outside */
+					     * outside the runner */
 	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all system calls that no reference needs, and all
 					     * sockets except local ones */
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter also refuses local sockets; not used on a GPU */
@@ -94,12 +94,12 @@ struct sandbox; /* an opaque type; the process needs it until it ends, so no fun
 /* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
  * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
  * directories. An entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is
- * below a directory of the system, such as /usr. If `gpu`, the devices and files of NVIDIA's driver are also readable.
- * This process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a message if
- * the machine refuses a layer that it has just granted in a trial; this process is then unusable. */
+ * below a directory of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also
+ * readable. This process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a
+ * message if the machine refuses a layer that it has just granted in a trial; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
-/* Returns the layers that hold for runners, which a trial in sandbox_open has found. */
+/* Returns the layers that are active in each runner. sandbox_open has found them in a trial. */
 uint32_t sandbox_layers(const struct sandbox *sandbox);
 /* Returns the folder for the runner's own temporary files: /tmp, or another folder if the interpreter is below /tmp. */
 const char *sandbox_folder(const struct sandbox *sandbox);
@@ -110,16 +110,16 @@ const char *sandbox_folder(const struct sandbox *sandbox);
 pid_t sandbox_before_fork(struct sandbox *sandbox);
 /* After this call, forks create ordinary children again. Returns 0, or -1 with errno. */
 int sandbox_after_fork(struct sandbox *sandbox);
-/* In the new runner: adds the remaining layers, and returns all layers that hold. `folder` is a directory for temporary
+/* In the new runner: adds the remaining layers, and returns all active layers. `folder` is a directory for temporary
  * files, which is used if runners have no /tmp of their own. A layer that failed is missing in the result. The caller
  * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, adds
- * these nine tenths instead. Returns how many bytes may be added, or -1 if the memory cannot be limited. If `for_now`
- * is true, a later call can raise the limit, and so can the process itself; use this only for references whose source
- * code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would also count
- * the address space that the driver reserves. */
+ * this process plus `bytes`. If `bytes` is more than nine tenths of the memory that is available on this machine, adds
+ * these nine tenths instead. Returns by how many bytes the memory may grow, or -1 if the memory cannot be limited. If
+ * `for_now` is true, a later call can raise the limit, and so can the process itself; use this only for references
+ * whose source code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would
+ * also count the address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`
@@ -138,7 +138,7 @@ void sandbox_reap(struct sandbox *sandbox, pid_t keeper);
  * anything in it. */
 void sandbox_remove_folder(const char *path);
 
-/* Tries all layers in a child process and returns those that hold. */
+/* Tries all layers in a child process and returns those that this machine grants. */
 uint32_t sandbox_probe(bool gpu);
 
 /* Returns SANDBOX_ABI. With this number, python/sandbox.py detects a library of another build. */

@@ -40,7 +40,8 @@ static const struct sandbox_gap gaps[] = {
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
     {"local_services", "references can use local services of your user through their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
     {"signals", "references can end and stop other processes of your user, including reftest", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
-    /* A process cannot read the memory of a process in another user namespace, or outside its own Landlock domain. */
+    /* A process cannot read the memory of a process that is in another user namespace, or that is outside the reader's
+     * own Landlock domain. */
     {"process_memory", "references can read the memory of other processes of your user",
      SANDBOX_USER | SANDBOX_LANDLOCK_FILES},
     {"process_list", "references can list the processes of this machine", SANDBOX_PROC | SANDBOX_LANDLOCK_FILES},

@@ -17,7 +17,7 @@ enum {
 	SANDBOX_DESCRIPTORS = 4096
 };
 
-/* A list of absolute paths, whose memory belongs to the list. */
+/* A list of absolute paths. The list owns the memory of the paths. */
 struct sandbox_paths {
 	char **items;
 	int count;
@@ -33,16 +33,16 @@ bool sandbox_is_below(const char *path, const char *folder);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`, a
- * path without links below a readable path, also becomes an empty directory (NULL: none). This process needs a mount
- * namespace of its own. On error, returns -1 with errno, and this process must exit. */
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`
+ * also becomes an empty directory; it is a path without symbolic links that is below a readable path, or NULL. This
+ * process needs a mount namespace of its own. On error, returns -1 with errno, and this process must exit. */
 int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
 	       const char *hidden);
 /* Mounts a /proc that belongs to this process's PID namespace. */
 int view_mount_proc(void);
 /* Mounts the /proc of a runner, and limits the number of processes in its namespace. The machine's settings are not
  * writable in this /proc. On the CPU, nothing in it is writable. On a GPU, the files of the processes are writable,
- * because CUDA's driver fails if it cannot name its threads there. Returns the layers that hold. */
+ * because CUDA's driver fails if it cannot name its threads there. Returns the active layers. */
 uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size at `folder`. */
 int view_mount_tmp(const char *folder);
@@ -50,9 +50,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * If `whole` is false, the ruleset allows `readable` without `hidden` (a path without links; NULL: none), `devices`,
- * and this process's own files below /proc, which are writable only on a GPU. `folder` is writable. Returns the layers
- * that hold. */
+ * If `whole` is false, the ruleset allows access to `readable` except `hidden` (a path without symbolic links; NULL:
+ * none), to `devices`, and to this process's own files below /proc, which are writable only on a GPU. `folder` is
+ * writable. Returns the active layers. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -61,28 +61,28 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 /* Refuses system calls that the zygote, its later children and references do not need. A process without privileges
  * must call limits_drop_capabilities_of_programs first. Returns true if the filter is installed. */
 bool seccomp_apply_to_zygote(void);
-/* In a runner: also refuses the system calls that only the zygote needs. Returns the layers that hold; the result
- * assumes that the zygote's filter is installed. */
+/* In a runner: also refuses the system calls that only the zygote needs. Returns the active layers; the result is right
+ * only if the zygote's filter is installed. */
 uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* Sets the limits of this process and of the processes that it starts. Returns the layers that hold. `memory` means
- * that limits_memory will limit the memory before a reference is loaded; the result then already includes the memory
- * limit. `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
+/* Sets the limits of this process and of the processes that it starts. Returns the active layers. `memory` means that
+ * limits_memory will limit the memory before a reference is loaded; the result then already includes the memory limit.
+ * `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
  * processes is not limited, because the kernel would count all processes of the user. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
-/* If memory runs out, the kernel ends this process, and the processes that it starts, before all others. */
+/* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);
-/* Limits the memory of each process to the current memory of this process plus `bytes`. If nine tenths of the available
- * memory are less than `bytes`, adds these nine tenths instead. Returns how many bytes may be added, which are fewer if
- * a lower limit is already set. Returns -1 on error. */
+/* Limits the memory of each process to the current memory of this process plus `bytes`. If `bytes` is more than nine
+ * tenths of the available memory, adds these nine tenths instead. Returns by how many bytes the memory may grow; this
+ * number is smaller if a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
 /* After this call, programs that this process and its children start cannot gain capabilities. The zygote calls this
- * function once. If each runner called it, the system calls for each capability would take longer than all other
- * limits. */
+ * function once. If each runner called it, the system calls for each capability would take longer than setting all
+ * other limits. */
 int limits_drop_capabilities_of_programs(void);
 /* Drops all capabilities of this process. The process can never regain them if limits_drop_capabilities_of_programs was
  * called before. */

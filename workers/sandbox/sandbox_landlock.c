@@ -1,6 +1,6 @@
 /* sandbox_landlock - applies the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals
- * or abstract sockets to processes outside. This file defines the constants of Landlock, because the installed header
- * may be older than the running kernel (docs.kernel.org/userspace-api/landlock.html). */
+ * or abstract sockets to processes outside the runner. This file defines the constants of Landlock, because the
+ * installed header may be older than the running kernel (docs.kernel.org/userspace-api/landlock.html). */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <dirent.h>

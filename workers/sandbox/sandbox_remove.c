@@ -1,8 +1,9 @@
 /* sandbox_remove - removes what a reference left in its folder of temporary files.
  *
- * A reference can make a hostile tree: with directories that nobody may enter, and so deep that recursion or paths
- * fail. Therefore each directory at the top of the tree is opened, its files are removed, and its subdirectories are
- * moved to the top. This is repeated until the top is empty. No symbolic link is followed. */
+ * A reference can leave a hostile tree: it may have directories that nobody may enter, and be so deep that recursion
+ * overflows the stack or that paths are too long. Therefore each directory at the top of the tree is opened, its files
+ * are removed, and its subdirectories are moved to the top. This is repeated until the top is empty. No symbolic link
+ * is followed. */
 #include "workers/sandbox/sandbox.h"
 
 #include <dirent.h>

@@ -3,8 +3,8 @@
  *
  * The filters refuse system calls that torch, CUDA, Triton and compilers never make. A refused call returns an error
  * that a caller can handle. The tables list refused calls, not allowed calls, because each release of a library may
- * make other calls. A call that is newer than the tables returns the error of a call that the kernel does not have.
- * Each filter is a table of instructions, and needs no library.
+ * make other calls. A call that is newer than the tables fails with ENOSYS, as if the kernel did not have it. Each
+ * filter is a table of instructions, and needs no library.
  *
  * There are two filters. The zygote installs the larger filter once, and all runners inherit it. This saves time,
  * because it takes long to install a filter: the kernel computes the filter's result for every system call. Each runner
@@ -106,9 +106,9 @@ static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that are refused only with certain arguments. clone3 returns the error of an unknown call, because its flags
- * are in memory, which a filter cannot read; the C library then calls clone. All examined arguments are ints, so their
- * lower halves are enough. */
+/* Calls that are refused only with certain arguments. clone3 fails with ENOSYS, because its flags are in memory, which
+ * a filter cannot read; the C library then calls clone. All examined arguments are ints, so their lower halves are
+ * enough. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
@@ -116,10 +116,10 @@ static const struct sock_filter by_argument[] = {
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that a process may make only for itself. Landlock and user namespaces do not prevent a process from slowing
- * down other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the
- * process. Otherwise the first argument must be `kind`, which means "a process", and the second argument is the
- * process. Process 0 is the calling process. */
+/* Calls that a process may use only on itself. Landlock and user namespaces do not prevent a process from slowing down
+ * other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the process.
+ * Otherwise the first argument must be `kind`, which means "a process", and the second argument is the process. Process
+ * 0 is the calling process. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {

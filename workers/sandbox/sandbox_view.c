@@ -1,9 +1,9 @@
 /* sandbox_view - builds the tree of files that a reference sees: a read-only selection of the machine's files below an
  * empty root.
  *
- * The root is a small filesystem in memory. Each selected path appears in it under its own name: the directories of the
- * path are created, its symbolic links are copied, and the file or directory at its end is bind-mounted. Then the
- * machine's own root is detached, and the whole tree becomes read-only. */
+ * The root is a small filesystem in memory. Each selected path appears in the root under its own name: the directories
+ * of the path are created, its symbolic links are copied, and the file or directory at its end is bind-mounted. Then
+ * the machine's own root is detached, and the whole tree becomes read-only. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -143,7 +143,7 @@ static bool is_mounted_already(const char *from, const char *to)
 	return lstat(from, &a) == 0 && lstat(to, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Takes the next name from `rest`. Returns its length, or 0 if there is none. */
+/* Moves the first name of the path `rest` to `name`. Returns the length of the name, or 0 if `rest` has none. */
 static size_t next_name(char *rest, char *name)
 {
 	size_t start = strspn(rest, "/"), length = strcspn(rest + start, "/");
@@ -230,7 +230,7 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 }
 
 /* Makes the directories and links that every program expects. /dev/shm is a link to the folder for temporary files, so
- * one size limit covers both. */
+ * one size limit applies to both. */
 static int make_places(const char *folder)
 {
 	const char *const folders[] = {folder, "/tmp", "/proc", "/dev"};
@@ -264,9 +264,9 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Makes the files of /proc that configure the machine read-only. This is needed only if the user is root, because only
- * root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name its
- * threads there. */
+/* Makes those files of /proc read-only with which the machine can be configured. This is needed only if the user is
+ * root, because only root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it
+ * cannot name its threads there. */
 static int protect_proc(void)
 {
 	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"};
@@ -277,7 +277,7 @@ static int protect_proc(void)
 	return 0;
 }
 
-/* Makes the machine's /proc writable again, except the files that configure the machine. Call this if the process gets
+/* Makes the machine's /proc writable again, except the files that configure the machine. Call this if the process has
  * no /proc of its own. */
 static int open_proc(void)
 {
