@@ -152,7 +152,8 @@ static void check_json_lines(const char *path, const struct buf *bytes, struct f
 		from += length + 1;
 	}
 	findings_add(findings, SEVERITY_NOTE, TOPIC_WORKLOAD, path, 0,
-		     "only the syntax was checked, because the file is not in a dataset that has its definition");
+		     "only the syntax was checked, because the file is not in a dataset with the definition of these "
+		     "workloads");
 }
 
 void check_file(const char *path, struct findings *findings, struct check_counts *counts)

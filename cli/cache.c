@@ -237,7 +237,8 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	bool suffices = containment_suffices(reached, rules->required);
 
 	if (!suffices)
-		err_set(err, "the reference of the verdict could reach %s; --require-containment none accepts such verdicts",
+		err_set(err, "the reference could reach %s when it was verified; --require-containment none accepts "
+		    "such verdicts",
 			reached == NULL ? "an unknown part of the machine" : reached);
 	arena_free(&arena);
 	return suffices ? 0 : -1;

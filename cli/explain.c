@@ -140,7 +140,8 @@ static void explain_stale(const struct result *result, const struct test_case *t
 	for (int i = 0; i < count && i < SENTENCES; i++)
 		show_print(stdout, "    %s\n", string_list[i]);
 	if (count == 0)
-		show_print(stdout, "    every field is unchanged, but the verdict is no longer in the cache\n");
+		show_print(stdout, "    nothing that the verdict depends on has changed, but the verdict is no longer "
+		    "in the cache\n");
 }
 
 static void explain_checks(const struct verdict *v)

@@ -77,7 +77,7 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 {
 	const char *prefix = place->repository.prefix;
 
-	buf_text(out, "# `reftest hook uninstall` removes it. `git commit --no-verify` skips it.\n");
+	buf_text(out, "# `reftest hook uninstall` removes this hook. `git commit --no-verify` skips this hook.\n");
 	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
 	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
 	put_word(out, prefix[0] != '\0' ? prefix : ".");

@@ -61,7 +61,7 @@ static const struct option_row rows[] = {
      "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
     {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
-     "run only part I of N of the cases, so that N processes can share the work"},
+     "divide the cases into N parts and run only part I, so that N processes can share the work"},
     ROW_SIZES,
     ROW_NO_WORKLOADS,
     ROW_EDGE,

@@ -837,10 +837,10 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
 	    {"8 // (n - n)",
-	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
+	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of them: "
 	     "the axis a = 8 // (n - n) cannot be computed: a division by zero"},
 	    {"n % (m - m)",
-	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
+	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of them: "
 	     "the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
