@@ -127,8 +127,8 @@ static const struct verdict *decided_by_custom_scalar(struct maker *m, const str
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
 		if (inputs[i].kind == SOURCE_CUSTOM && m->problem.inputs[i].rank == OP_SCALAR)
 			return decided(m, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-				       arena_printf(m->arena, "the bounds of this case are unknown, because %s makes the Python scalar "
-							      "'%s'; give its value in the workload",
+				       arena_printf(m->arena, "the bounds of this case are unknown, because %s "
+				           "computes the Python scalar '%s'; give its value in the workload",
 						    m->definition->input_code.function, m->problem.inputs[i].name));
 	return NULL;
 }

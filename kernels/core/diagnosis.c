@@ -183,7 +183,8 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
-	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier "
+	    "call with the same shapes", name);
 	add(list, (struct op_mistake){.after = after_log, .role = name}, "the natural logarithm of output '%s' was returned", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
@@ -213,8 +214,10 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	add(list, (struct op_mistake){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_mistake){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d was the first one", name, d);
-		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d was the last one", name, d);
+		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input "
+		    "'%s' along axis %d was replaced by the first slice", name, d);
+		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input "
+		    "'%s' along axis %d was replaced by the last slice", name, d);
 	}
 }
 
@@ -248,7 +251,8 @@ static void add_input(struct list *list, int at)
 	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices, which must stay in
 								    * range */
 
-	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value from an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its "
+	    "value from an earlier call with the same shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
 			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' was left out (taken as 1)", name);

@@ -83,7 +83,7 @@ DIAGNOSES = {
     "two halves, each rounded to float16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "two halves, each rounded to bfloat16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "B held within 1000": "(was|were) limited to magnitudes of 1000",
-    "remembers the product of its shape": "(was|were) the result of an earlier call with these shapes",
+    "remembers the product of its shape": "(was|were) the result of an earlier call with the same shapes",
     "B held within float16": "B was limited to the range of float16",
     "a NaN in one place": r"is NaN only where (M = \d+ \(the last\) and )?N = 127 \(the last\)",
     "an infinity in one place": r"is infinite only where (M = 0 \(the first\) and )?N = 0 \(the first\)",

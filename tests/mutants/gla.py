@@ -96,7 +96,7 @@ DIAGNOSES = {
     "keys normalised": "k was normalised where it must not be",
     "heads rolled": "(was|were) read one element too early along axis 2",
     "initial state ignored": "the initial state was ignored",
-    "initial state of the first sequence for all": "along axis 0 was the first one",
+    "initial state of the first sequence for all": "along axis 0 was replaced by the first slice",
     "tokens in reverse": "tokens were read in reverse order",
     "final state that came in": "the final state was the initial one",
     "a token does not see itself": "the output was read before the token updates the state",

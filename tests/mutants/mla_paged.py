@@ -87,7 +87,7 @@ DIAGNOSES = {
     "page table read from its start": "every sequence read the page table from its start",
     "latents rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
-    "query of the first sequence": "along axis 0 was the first one",
+    "query of the first sequence": "along axis 0 was replaced by the first slice",
     "log-sum-exp of an empty sequence is 0": "lse of a query without keys was 0, not -infinity",
     "mask aligned at the start": "the causal mask was aligned at the first key, not at the last",
     "mask one key late": "the causal mask was shifted by one: a query sees one key too many",

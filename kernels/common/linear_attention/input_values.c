@@ -346,8 +346,8 @@ static int check_axes(const struct op_case *c, const struct recurrence_roles *ro
 		return err_set(err, "%lld tokens belong to no sequence, because there are no sequences",
 			       (long long)e->total);
 	if (modes.doubled && !modes.sigmoid && (c->variant & RECURRENCE_DOUBLED_ALONE) == 0)
-		return err_set(err, "beta is doubled but does not go through a sigmoid; only some implementations "
-				    "double beta then, so do not use this combination");
+		return err_set(err, "beta is doubled without a sigmoid, which only some implementations support; do "
+		    "not use this combination");
 	if (modes.gate == RECURRENCE_GATE_BOUNDED && !(modes.lower_bound < 0))
 		return err_set(err, "the lower bound of the gates is %g; it must be below 0", modes.lower_bound);
 	return 0;

@@ -55,8 +55,8 @@ printf '    extra = 1\n    def more(self):\n        self.extra_norm = (\n       
 echo '{"target_dir": "elsewhere", "repositories": {"sglang": {"path": "elsewhere/sglang", "status": "cloned", "commit": "", "message": ""}}}' >repos_config.json
 extract
 expect_exit 0
-expect "sorted(r['sglang']['disagreements']) == sorted(['the model file has no o_proj, which is self_attn.o_proj in the mapping', 'the model file has no rotary_emb, which is rotary_emb in the mapping', 'the model file has no down_proj, which is mlp.down_proj in the mapping', 'the model file does not read vocab_size, but the mapping uses this field for lm_head', 'the model file has down (RowParallelLinear), which the mapping lacks', 'the model file has extra_norm (RMSNorm), which the mapping lacks'])"
+expect "sorted(r['sglang']['disagreements']) == sorted(['the model file has no o_proj, which is self_attn.o_proj in reftest\'s mapping', 'the model file has no rotary_emb, which is rotary_emb in reftest\'s mapping', 'the model file has no down_proj, which is mlp.down_proj in reftest\'s mapping', 'the model file does not read vocab_size, but reftest\'s mapping uses this field for lm_head', 'the model file has down (RowParallelLinear), which is not in reftest\'s mapping', 'the model file has extra_norm (RMSNorm), which is not in reftest\'s mapping'])"
 rm -r definitions && mkdir definitions
 run extract --model llama-3.1-8b --no-verify
 grep -q "^SGLang's python/sglang/srt/models/llama.py disagrees with reftest's mapping of this model:$" "$work/out" || fail "the text does not say so"
-grep -q "^  the model file has no down_proj, which is mlp.down_proj in the mapping$" "$work/out" || fail "the text does not name the layer"
+grep -q "^  the model file has no down_proj, which is mlp.down_proj in reftest's mapping$" "$work/out" || fail "the text does not name the layer"
