@@ -189,8 +189,8 @@ const struct command command_affected = {
     .synopsis = "[options] FILE… | --since BASE",
     .description =
 	"Prints one name on each line: first the definitions that depend on a changed file, then the generated test "
-	"files. The changed files are the ones named on the command line or, with --since, the files that differ "
-	"from a commit.",
+	"files. The changed files are the ones named on the command line or, with --since, the files that changed "
+	"since the merge base of BASE and HEAD.",
     .operands = OPERANDS_FILES,
     .rows = rows,
     .row_count = ROWS,

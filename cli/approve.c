@@ -66,7 +66,7 @@ static int read_again(const struct result *result, struct buf *bytes, struct err
 		return -1;
 	return answer == FILE_OK && digest_equal(&digest, &result->definition_check.seen.content)
 		   ? 0
-		   : err_set(err, "the file changed during the verification; run `reftest approve` again");
+		   : err_set(err, "the definition changed during the verification; run `reftest approve` again");
 }
 
 static const char *today(struct arena *arena)
@@ -132,7 +132,7 @@ static const char *why_not(const struct result *result, enum outcome *outcome, s
 
 	*outcome = REFUSED;
 	if (result->changed)
-		return "a file changed during the verification; run `reftest approve` again";
+		return "a file of the definition changed during the verification; run `reftest approve` again";
 	for (int i = 0; message == NULL && i < result->case_count; i++)
 		if (result->cases[i].verdict != NULL && result->cases[i].verdict->status == result->status)
 			message = result->cases[i].verdict->message;

@@ -298,9 +298,8 @@ const struct command command_explain = {
     .summary = "explain why a definition is verified, stale or unknown",
     .synopsis = "[options] NAME…",
     .description =
-	"Prints the status of each case of a definition. For a stale case it prints the fields that changed since "
-	"the last verdict, such as the reference, the inputs or the version of torch. No case runs and no file is "
-	"written.",
+	"Prints the status of each case of a definition. For a stale case, prints what changed since the last verdict, "
+	"such as the reference, the inputs or the version of torch. No case runs and no file is written.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

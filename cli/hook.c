@@ -317,8 +317,8 @@ static void tell_unknown(struct program *program)
 
 	if (count > 0)
 		show_print(stdout,
-			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies only "
-			   "the definitions that it changes\n",
+			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. The "
+			   "hook verifies only the definitions that a commit changes\n",
 			   count, unchanged.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
 

@@ -42,13 +42,14 @@ static const struct entry environment[] = {
      "python/libraries."},
     {"REFTEST_CHECKOUTS",
      "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts that "
-     "count as installed libraries; they come from `--repos` or `repos_config.json`. A value that you set is ignored."},
+     "reftest uses like installed libraries; they come from `--repos` or `repos_config.json`. A value that you set is "
+     "ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
     {"REFTEST_KEPT_INPUTS",
-     "A number of bytes (default: 1 GiB). If the inputs of a case are larger, reftest keeps no private copy of them "
-     "while the reference runs."},
+     "A number of bytes (default: 1 GiB). While the reference runs, reftest keeps a private copy of the inputs only if "
+     "they have at most this number of bytes."},
     {"REFTEST_TRACE",
      "If this variable is set and not empty, reftest prints its decisions and internal messages to standard error, "
      "one on each line."},

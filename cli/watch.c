@@ -31,8 +31,8 @@ static const struct option_row rows[] = {
     ROW_ISOLATION,
     ROW_JOBS,
     {"--spares", OPTION_INT, AT(spares), "N", NULL,
-     "number of spare runners to keep ready; each saved file uses one (default: 1; on a GPU: 4, with 0.6 GB of GPU memory "
-     "each)"},
+     "number of spare processes that are ready to run a reference; each saved file uses one of them (default: 1; on a "
+     "GPU: 4, with 0.6 GB of GPU memory each)"},
     ROW_PYTHON,
     {"--poll", OPTION_FLAG, AT(poll), NULL, NULL, "check the files twice a second instead of using inotify"},
     {"--max-watches", OPTION_INT, AT(watches), "N", NULL, "use at most N inotify watches, and poll the other folders"},

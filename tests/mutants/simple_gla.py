@@ -89,7 +89,7 @@ DIAGNOSES = {
     "gates in reverse": r"the gate was left out \(no decay\)",
     "returns zeros": "(was|were) 0",
     "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
-    "a scale of 0 taken for 1": r"a scale of 0 (was|were) taken for 1, not for 1 / sqrt\(K\)",
+    "a scale of 0 taken for 1": r"a scale of 0 (was|were) replaced by 1, not by 1 / sqrt\(K\)",
     "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "nothing from earlier chunks": "differs only where seq_len >= 64",
     "earlier chunks do not fade": "differs only where seq_len >= 64",

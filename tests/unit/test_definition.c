@@ -937,24 +937,31 @@ static void a_reference_defines_run(void **state)
 	};
 	static const char *const wrong[][2] = {
 	    {"def runs(x):\\n  pass",
-	     "expected Python source with a function run or …_reference at top level, found only runs; rename it to run"},
+	     "expected Python source with a function run() or …_reference() at top level, found only runs; rename it "
+	     "to run"},
 	    {"async def _a_reference(x):\\n  pass",
-	     "expected Python source with a function run or …_reference at top level, found only _a_reference, which is async"},
+	     "expected Python source with a function run() or …_reference() at top level, found only _a_reference, "
+	     "which is async"},
 	    {"class A:\\n  def run(x):\\n    pass",
-	     "expected Python source with a function run or …_reference at top level, found none"},
-	    {"# def run(x):\\n", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"# run = f", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"print(1)", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"'''\\ndef run(x): pass\\n'''", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"class A:\\n  run = 1", "expected Python source with a function run or …_reference at top level, found none"},
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"# def run(x):\\n", "expected Python source with a function run() or …_reference() at top level, found "
+	        "none"},
+	    {"# run = f", "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"print(1)", "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"'''\\ndef run(x): pass\\n'''", "expected Python source with a function run() or …_reference() at top "
+	        "level, found none"},
+	    {"class A:\\n  run = 1", "expected Python source with a function run() or …_reference() at top level, "
+	        "found none"},
 	    {"def f():\\n  run = 1",
-	     "expected Python source with a function run or …_reference at top level, found only f; rename it to run"},
-	    {"[run for run in x]", "expected Python source with a function run or …_reference at top level, found none"},
+	     "expected Python source with a function run() or …_reference() at top level, found only f; rename it to "
+	     "run"},
+	    {"[run for run in x]", "expected Python source with a function run() or …_reference() at top level, found "
+	        "none"},
 	    {"def run(x)\\n  pass",
 	     "the reference is not valid Python at line 1, column 11: expected ':', found the end of the line"},
 	    {"import torch\\ndef run(x):\\n  return (x +\\n", "the reference is not valid Python at line 3, column 10: "
 								   "'(' is never closed"},
-	    {"rune = 3", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"rune = 3", "expected Python source with a function run() or …_reference() at top level, found none"},
 	    {"x = 1\\ny = \'\'\'\\ndef run(x):\\n",
 	     "the reference is not valid Python at line 2, column 5: the string is not terminated"},
 	    {"", "expected Python source that defines run(), found an empty string"},
