@@ -38,8 +38,8 @@ static void check_names(const struct dataset_index *index)
 	for (int i = 1; i < index->count; i++)
 		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
 			findings_add(index->findings, SEVERITY_ERROR, TOPIC_LAYOUT, sorted[i]->path, 0,
-				     "%s has the same name as this definition; names must be unique across all op types",
-				     sorted[i - 1]->path);
+				     "%s has the same name as this definition; names must be unique across all op "
+				     "types", sorted[i - 1]->path);
 }
 
 static void check_workload_owners(const struct dataset_index *index)

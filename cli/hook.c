@@ -210,7 +210,8 @@ static int move(const char *from, const char *to, struct err *err)
 	if (lstat(to, &st) == 0)
 		return err_set(
 		    err,
-		    "%s exists: it is the hook that an earlier `reftest hook install` replaced; rename it back, or remove it",
+		    "%s exists: it is the hook that an earlier `reftest hook install` replaced; restore its old name, "
+		    "or remove it",
 		    to);
 	return rename(from, to) < 0 ? err_errno(err, "cannot rename %s to %s", from, to) : 0;
 }

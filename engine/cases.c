@@ -552,8 +552,8 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 	m->variant = candidate->variant;
 	m->problem.op_type = arena_string(m->arena, candidate->op_type);
 	if (candidate->matched == MATCHED_BY_WORDS)
-		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words and the shapes of the "
-							    "definition; %s",
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because the words and the shapes of "
+		    "the definition fit; %s",
 		                                  op->name, undecided_by_op_type(m));
 	else if (candidate->matched == MATCHED_BY_SHAPES)
 		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because the shapes fit and the reference agrees "

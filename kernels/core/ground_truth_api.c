@@ -578,7 +578,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "family %s has no case whose outputs reveal the hidden constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs reveal the unknown constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)

@@ -106,7 +106,7 @@ MUTANTS = [
 DIAGNOSES = {
     "natural logarithm": "lse was a natural logarithm, not of base 2",
     "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
-    "every page table read from its start": "every sequence read the page table from its start",
+    "every page table read from its start": "every sequence read the page table from the start of the table",
     "keys for values": "keys were used for values",
     "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "queries rounded to fp8": "(was|were) rounded to float8_e4m3fn",

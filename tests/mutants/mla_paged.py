@@ -84,7 +84,7 @@ DIAGNOSES = {
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) was left out",
     "latent part left out": r"(was|were) left out \(taken as 0\)",
     "natural logarithm": "lse was a natural logarithm, not of base 2",
-    "page table read from its start": "every sequence read the page table from its start",
+    "page table read from its start": "every sequence read the page table from the start of the table",
     "latents rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
     "query of the first sequence": "along axis 0 was replaced by the first slice",

@@ -153,7 +153,7 @@ const struct op_mistake attention_mistakes[] = {
     {.says = "the last page had one key too few", .in_oracle = ATTENTION_ONE_SHORT},
     {.says = "the last page of every sequence was left out", .in_oracle = ATTENTION_LAST_PAGE},
     {.says = "the page table was ignored: entry i was taken to be page i", .before = before_iota, .role = "kv_indices"},
-    {.says = "every sequence read the page table from its start", .before = pages_from_start},
+    {.says = "every sequence read the page table from the start of the table", .before = pages_from_start},
     {.says = "the pages of a sequence were read in reverse order", .before = pages_reversed},
     {.says = NULL},
 };
