@@ -356,8 +356,10 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	assert_int_equal(d->left_out_count, 5);
 	for (int i = 0; i < 5; i++)
 		assert_string_equal(d->left_out[i], names[i]);
-	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
-	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is neither a tensor nor a number");
+	assert_string_equal(d->notes[0], "d.json:7:17: this input is omitted in every case, because its dtype is "
+	    "\"unknown\"");
+	assert_string_equal(d->notes[1], "d.json:7:154: this input is omitted in every case, because it is neither a "
+	    "tensor nor a number");
 	assert_true(definition_fits_arguments(d));
 	arena_free(&arena);
 	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
