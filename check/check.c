@@ -89,7 +89,8 @@ static void check_stray(const struct dataset_index *index, const char *kind, con
 
 		if (count != 3 || !named)
 			findings_add(index->findings, named ? SEVERITY_ERROR : SEVERITY_NOTE, TOPIC_LAYOUT, files.items[i],
-				     0, "no program reads a file at this path; expected %s/{op_type}/{name}%s", kind, suffix);
+				     0, "a file at this path is never read; expected %s/{op_type}/{name}%s",
+				         kind, suffix);
 	}
 }
 

@@ -272,7 +272,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "the activation was applied to the product", .in_oracle = OF_PRODUCT},
     {.says = "the activation was applied to both halves", .in_oracle = OF_BOTH},
     {.says = "up was limited to -7 … 7", .in_oracle = UP_AT_7},
-    {.says = "up had an upper limit of 7", .in_oracle = UP_BELOW_7},
+    {.says = "up was clamped to at most 7", .in_oracle = UP_BELOW_7},
     {.says = "the activation was relu", .in_oracle = SHAPES + SHAPE_RELU},
     {.says = "the activation was hard swish", .in_oracle = SHAPES + SHAPE_HARD_SWISH},
     {.says = "the activation was sigmoid", .in_oracle = SHAPES + SHAPE_SIGMOID},

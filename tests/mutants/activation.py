@@ -86,10 +86,10 @@ DIAGNOSES = {
     "half left out": "(was|were) multiplied by 2",
     "x left out": "the factor x of gelu was left out",
     "up limited to 7": "up was limited to -7 … 7",
-    "up limited to 7 above": "up had an upper limit of 7",
+    "up limited to 7 above": "up was clamped to at most 7",
     "in bfloat16": "(was|were) rounded to bfloat16",
-    "the product limited to 1024": "(was|were) limited to magnitudes of 1024",
-    "the product within float16": "(was|were) limited to magnitudes of 65536",
+    "the product limited to 1024": "(was|were) clamped to magnitudes of at most 1024",
+    "the product within float16": "(was|were) clamped to magnitudes of at most 65536",
     "the last of whole blocks not written": "is 0 ",
     "last column zero": "is 0 only where",
 }

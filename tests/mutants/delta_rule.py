@@ -114,7 +114,7 @@ DIAGNOSES = {
     "a scale of 0 taken as it is": r"a scale of 0 (was|were) used unchanged, not replaced by 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 (was|were) replaced by 1, not by 1 / sqrt\(K\)",
     "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
-    "strength at most 1": r"(was|were) limited to magnitudes of 1$",
+    "strength at most 1": r"(was|were) clamped to magnitudes of at most 1$",
     "an epsilon of 1e-2 in the norm of the query": "q alone (was|were) normalised with an epsilon of 1e-2",
     "an epsilon added to the norm of the query": "q alone (was|were) normalised with 1e-3 added to the norm",
 }

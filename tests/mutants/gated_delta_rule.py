@@ -126,7 +126,7 @@ DIAGNOSES = {
     "strength to be doubled taken for a logit": "a sigmoid was applied to beta where there must be none",
     "strength taken for a logit by its values": "a sigmoid was applied to beta only if an element of beta was below 0 or above 1",
     "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
-    "strength at most 1": r"(was|were) limited to magnitudes of 1$",
+    "strength at most 1": r"(was|were) clamped to magnitudes of at most 1$",
     "an epsilon of 1e-2 in the norm of the query": "q alone (was|were) normalised with an epsilon of 1e-2",
     "gates of at least -10": "the logarithm of the decay was at least -10",
     "softplus left out above 5": "the softplus of the gate was left out above 5",

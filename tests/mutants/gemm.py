@@ -82,7 +82,7 @@ DIAGNOSES = {
     "added up in float16, 64 k at a time": "sums of 64 products were rounded to the dtype of the output",
     "two halves, each rounded to float16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "two halves, each rounded to bfloat16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
-    "B held within 1000": "(was|were) limited to magnitudes of 1000",
+    "B held within 1000": "(was|were) clamped to magnitudes of at most 1000",
     "remembers the product of its shape": "(was|were) the result of an earlier call with the same shapes",
     "B held within float16": "B was limited to the range of float16",
     "a NaN in one place": r"is NaN only where (M = \d+ \(the last\) and )?N = 127 \(the last\)",
@@ -90,6 +90,6 @@ DIAGNOSES = {
     "last row not written": r"is 0 (everywhere|only where M = \d+ \(the last\))",
     "a multiple of 128 rows, the last left out": r"is 0 only where M = (127|255) \(the last\)",
     "A's small elements flushed to zero": r"elements of A below 2\^-(14|24)",
-    "the product held within float16": "(was|were) limited to magnitudes of 655(04|36)",
+    "the product held within float16": "(was|were) clamped to magnitudes of at most 655(04|36)",
     "A without float16's subnormals": r"elements of A below 2\^-14",
 }

@@ -134,5 +134,5 @@ DIAGNOSES = {
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",
     "log-sum-exp of unscaled logits": "lse was that of the logits before they are scaled",
     "values by way of float16": "'output' was rounded to float16",
-    "keys limited to 65504": "'k_cache' was limited to magnitudes of 65504$",
+    "keys limited to 65504": "'k_cache' was clamped to magnitudes of at most 65504$",
 }

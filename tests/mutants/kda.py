@@ -128,6 +128,6 @@ DIAGNOSES = {
     "a scale of 0 taken as it is": "a scale of 0 was used unchanged",
     "a scale of 0 taken for 1": "a scale of 0 was replaced by 1",
     "a large epsilon in the norm": "q and k (was|were) normalised with an epsilon of 1e-2",
-    "strength at most 1": r"(was|were) limited to magnitudes of 1$",
+    "strength at most 1": r"(was|were) clamped to magnitudes of at most 1$",
     "gates of at least -10": "the logarithm of the decay was at least -10",
 }

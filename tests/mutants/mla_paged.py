@@ -79,7 +79,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "log-sum-exp of an empty sequence is finite": r"'lse' was limited to magnitudes of 1e\+30",
+    "log-sum-exp of an empty sequence is finite": r"'lse' was clamped to magnitudes of at most 1e\+30",
     "scale of the latent": r"the scale was 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) was left out",
     "latent part left out": r"(was|were) left out \(taken as 0\)",
@@ -99,6 +99,6 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 was ignored",
     "last page one key short": "the last page had one key too few",
     "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
-    "latents limited to 65504 in the output alone": "'output' was limited to magnitudes of 65536$",
-    "latents limited to 448": "'ckv_cache' was limited to magnitudes of 448$",
+    "latents limited to 65504 in the output alone": "'output' was clamped to magnitudes of at most 65536$",
+    "latents limited to 448": "'ckv_cache' was clamped to magnitudes of at most 448$",
 }
