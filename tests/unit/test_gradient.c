@@ -169,7 +169,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	memset(truth, 0, sizeof *truth * ROWS * COLUMNS);
 	assert_true(passes(found, truth, NULL));
 	found[0] = 1e-9f;
-	assert_false(passes(found, truth, "off by more than"));
+	assert_false(passes(found, truth, "differ from the ground truth by more than"));
 	free(found);
 	free(truth);
 }

@@ -339,8 +339,8 @@ static void two_devices_may_fail_and_the_last_is_the_end(void **state)
 	w->fakes[0].fails = w->fakes[1].fails = true;
 	finish_everything(w);
 	expect_each_once(w, 8, JOBS);
-	assert_non_null(strstr(noted, "cuda:0 is left out"));
-	assert_non_null(strstr(noted, "cuda:1 is left out"));
+	assert_non_null(strstr(noted, "cuda:0 is no longer used"));
+	assert_non_null(strstr(noted, "cuda:1 is no longer used"));
 	ask(w, 8, 1, 1);
 	w->fakes[2].fails = true;
 	assert_int_equal(w->runner.calls->dispatch(w->runner.self, &err), -1);
