@@ -53,7 +53,7 @@ const struct op_edge recurrence_edges[] = {
     {"empty_sequences",
      "the final state of a sequence without tokens is its initial state, and no other sequence is affected"},
     {"forgets_all", "a gate of -100 erases the state: e^-100 is almost 0, and no NaN results"},
-    {"rows_of_zeros", "a row of zeros has no direction and stays zeros when it is normalised"},
+    {"rows_of_zeros", "a row of zeros stays a row of zeros when it is normalised"},
     {NULL, NULL},
 };
 
