@@ -123,7 +123,7 @@ DIAGNOSES = {
     "mask aligned at the start": "the causal mask was aligned at the first key, not at the last",
     "mask one key late": "the causal mask was shifted by one: a query sees one key too many",
     "mask one key early": "the causal mask was shifted by one: a query does not see its own key",
-    "mask by whole pages": "a query saw the whole page of its own key",
+    "mask by whole pages": "a query attended to all keys in the page of its own key",
     "the scale that models have, whatever is asked for": r"the scale was 1 / sqrt\(head dim\), not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "probabilities and values in bfloat16": "probabilities were rounded to bfloat16",

@@ -148,7 +148,7 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *
 
 const struct op_mistake attention_mistakes[] = {
     ATTENTION_SHARED_MISTAKES,
-    {.says = "a query saw the whole page of its own key", .in_oracle = ATTENTION_MASK_PAGES},
+    {.says = "a query attended to all keys in the page of its own key", .in_oracle = ATTENTION_MASK_PAGES},
     {.says = "the last page of every sequence was full", .before = full_pages, .role = "last_page_len"},
     {.says = "the last page had one key too few", .in_oracle = ATTENTION_ONE_SHORT},
     {.says = "the last page of every sequence was left out", .in_oracle = ATTENTION_LAST_PAGE},
