@@ -243,7 +243,7 @@ static int create_temporary(const char *path, struct buf *name, struct err *err)
 			break;
 		}
 	}
-	return err_errno(err, "%s: cannot create a temporary file in its folder", path);
+	return err_errno(err, "%s: cannot create a temporary file in the same folder", path);
 }
 
 bool file_write_all(int fd, const void *bytes, size_t length)

@@ -74,7 +74,7 @@ static void describe(const struct scan *scan, const char *at, char *out, size_t 
 	else if ((unsigned char)*at < 0x20 || *at == 0x7F)
 		snprintf(out, size, "the control character 0x%02X", (unsigned char)*at);
 	else if (*at == '\'')
-		snprintf(out, size, "a single quote (strings take double quotes)");
+		snprintf(out, size, "a single quote (JSON strings need double quotes)");
 	else
 		snprintf(out, size, "'%s'", err_show(text).text);
 }
@@ -259,7 +259,7 @@ static int scan_number(struct scan *scan)
 	size_t length = (size_t)(scan->at - start);
 
 	if (length > JSON_NUMBER_LENGTH)
-		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
+		return fail_at(scan, start, "expected a number of at most %d characters, found %zu characters",
 		               JSON_NUMBER_LENGTH, length);
 	if (!exponent) /* only an exponent can make a number infinite, because the length of a number is limited */
 		return 0;
@@ -473,7 +473,8 @@ cJSON *json_parse(const struct json_text *text, struct err *err)
 	cJSON *value = cJSON_ParseWithLengthOpts(text->text, text->length, NULL, false);
 
 	if (value == NULL) /* the scanner has already rejected everything that cJSON rejects */
-		err_set(err, "%s: this is valid JSON, but cJSON could not read it; check that memory is available", text->name);
+		err_set(err, "%s: cJSON could not parse this valid JSON; perhaps there is too little memory",
+			text->name);
 	return value;
 }
 
@@ -515,7 +516,7 @@ const char *json_read_text(const struct json_text *text, const struct json_step 
 	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
 		json_expected(text, &at, value, err, "a non-empty string");
 	else if (strlen(value->valuestring) > most)
-		json_error_at(text, &at, err, "expected a string of at most %zu bytes, found one of %zu", most,
+		json_error_at(text, &at, err, "expected a string of at most %zu bytes, found %zu bytes", most,
 		              strlen(value->valuestring));
 	else if (!text_is_safe(value->valuestring))
 		json_expected(text, &at, value, err, "a string without control or invisible characters");

@@ -146,8 +146,8 @@ static int copy_checked(int from, const char *path, const char *digest, const st
 		return to;
 	}
 	close(to);
-	return err_set(err, "%s cannot be loaded: the library was not built with this program, or it has changed since the "
-			    "build; run make", path);
+	return err_set(err, "%s cannot be loaded: the library was not built with this program, or the library has "
+	    "changed since the build; run make", path);
 }
 
 int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err)

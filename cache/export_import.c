@@ -424,7 +424,7 @@ static void take_tail(struct incoming *to, const struct line *line)
 	if (!to->inside)
 		misplace(to, "this line ends an exported file whose first line is missing");
 	else if (count < to->seen || count > to->expected)
-		misplace(to, "the last line of the exported file gives a wrong number of verdicts");
+		misplace(to, "the number of verdicts in the last line of the exported file is wrong");
 	else
 		compare_count(to, count, "");
 	to->inside = false;

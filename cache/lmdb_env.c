@@ -338,7 +338,7 @@ static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct e
 	if (answer == ENV_NOTHING)
 		return err_set(err, "%s", env->why_not.text);
 	if (answer == ENV_OPEN)
-		err_set(note, "%.1500s. Stored verdicts are used, but new verdicts are not kept", env->why_not.text);
+		err_set(note, "%.1500s. Stored verdicts are used, but new verdicts are not stored", env->why_not.text);
 	return answer;
 }
 

@@ -588,7 +588,7 @@ static void look_attribute(struct look *look, const struct word *word)
 	 * checks the names in it. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
-		      "'.format' of a string that is not a literal");
+		      "'.format' on a string that is not a literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
 	else if (!is_plain(word->span) && !is_own(look, word->span))

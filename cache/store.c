@@ -361,7 +361,8 @@ int store_put_fact(struct store *store, const char *key, const char *value, stru
 	struct fact fact = {key, value};
 
 	if (*key == '\0' || strlen(key) > KEY_MAX)
-		return err_set(err, "the key of a fact must have 1 to %d bytes, but this key has %zu", KEY_MAX, strlen(key));
+		return err_set(err, "a key of the table `facts` must have 1 to %d bytes, but this key has %zu",
+			       KEY_MAX, strlen(key));
 	return env_write(&store->env, put_fact, &fact, err);
 }
 

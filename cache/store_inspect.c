@@ -148,7 +148,8 @@ static void look_at_row(struct inspection *i, enum table table, MDB_val *key, co
 	if (!record_read(tables[table].kind, key->mv_data, key->mv_size, value->mv_data, value->mv_size, &body))
 		wrong = "the checksum of the row is wrong, so the row is ignored";
 	else if (mdb_get(i->txn, i->env->table[table], key, &found) != 0 || found.mv_data != value->mv_data)
-		wrong = "LMDB does not find the row by its key, because a page above the row is damaged";
+		wrong = "LMDB cannot find the row by its key, because a page between the root of the tree and the row "
+		    "is damaged";
 	else
 		wrong = tables[table].look(i, key, body, &why);
 	if (wrong != NULL)

@@ -296,8 +296,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "the record's digest of ground truth, versions and device class does not match the "
-			     "record's fields");
+		err_set(err, "the digest of the ground truth, the versions and the device class in the record "
+			     "is wrong");
 		return NULL;
 	}
 	return v;
@@ -314,10 +314,10 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (digests_of_fields(record, arena, &subject, &witness, err) != 0)
 		return -1;
 	if (!digest_equal(&subject, &record->subject))
-		return err_set(err, "the record's digest of the verified case does not match the record's fields");
+		return err_set(err, "the digest of the verified case in the record is wrong");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "the record's digest of ground truth, versions and device class does not match the "
-				    "record's fields");
+		return err_set(err, "the digest of the ground truth, the versions and the device class in the record "
+		    "is wrong");
 	return 0;
 }
 
@@ -341,7 +341,8 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 		return NULL;
 	}
 	if (v->time != record->made) {
-		err_set(err, "the record has the time %lld, but its verdict has the time %lld", (long long)record->made,
+		err_set(err, "the time of the record is %lld, but the time in its verdict is %lld",
+		    (long long)record->made,
 			(long long)v->time);
 		return NULL;
 	}

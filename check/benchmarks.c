@@ -34,7 +34,7 @@ static bool divide(const char *path, int folders, const char *suffix, struct pla
 static void stray(const struct dataset_index *index, const char *path, const char *form)
 {
 	findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, path, 0,
-		     "no program reads a file at this path; expected %s", form);
+		     "a file at this path is never read; expected %s", form);
 }
 
 /* Returns the definition of a file, or NULL after an error. */

@@ -38,7 +38,8 @@ static void check_names(const struct dataset_index *index)
 	for (int i = 1; i < index->count; i++)
 		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
 			findings_add(index->findings, SEVERITY_ERROR, TOPIC_LAYOUT, sorted[i]->path, 0,
-				     "%s has the same name as this definition; names must be unique over all op types", sorted[i - 1]->path);
+				     "%s has the same name as this definition; names must be unique across all op "
+				     "types", sorted[i - 1]->path);
 }
 
 static void check_workload_owners(const struct dataset_index *index)
@@ -88,7 +89,8 @@ static void check_stray(const struct dataset_index *index, const char *kind, con
 
 		if (count != 3 || !named)
 			findings_add(index->findings, named ? SEVERITY_ERROR : SEVERITY_NOTE, TOPIC_LAYOUT, files.items[i],
-				     0, "no program reads a file at this path; expected %s/{op_type}/{name}%s", kind, suffix);
+				     0, "a file at this path is never read; expected %s/{op_type}/{name}%s",
+				         kind, suffix);
 	}
 }
 
@@ -152,7 +154,8 @@ static void check_json_lines(const char *path, const struct buf *bytes, struct f
 		from += length + 1;
 	}
 	findings_add(findings, SEVERITY_NOTE, TOPIC_WORKLOAD, path, 0,
-		     "only the syntax was checked, because the file is not in a dataset that has its definition");
+		     "only the syntax was checked, because the file is not in a dataset with the definition of these "
+		     "workloads");
 }
 
 void check_file(const char *path, struct findings *findings, struct check_counts *counts)

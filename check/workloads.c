@@ -113,7 +113,8 @@ static void note_empty_axis(const struct dataset_index *index, const struct defi
 		for (int a = 0; lines->lines[i].error == NULL && a < definition->axis_count; a++)
 			if (definition->axes[a].var && lines->lines[i].axis[a] == 0) {
 				findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, path, lines->lines[i].line,
-					     "the axis '%s' is 0; flashinfer-bench refuses workloads with such an axis", definition->axes[a].name);
+					     "the axis '%s' is 0; flashinfer-bench refuses workloads with an axis of 0",
+					     definition->axes[a].name);
 				return;
 			}
 }

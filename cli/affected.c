@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
      "in text format, print only definitions (op_type/name), as arguments of `reftest verify`"},
     {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "in text format, print only test files, as arguments of pytest"},
     {"--json", OPTION_FLAG, AT(json), NULL, NULL,
-     "print one JSON object, with the changed file that each definition depends on"},
+     "print one JSON object with a changed file for each definition: a file that the definition depends on"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -189,8 +189,8 @@ const struct command command_affected = {
     .synopsis = "[options] FILE… | --since BASE",
     .description =
 	"Prints one name on each line: first the definitions that depend on a changed file, then the generated test "
-	"files. The changed files are the ones named on the command line or, with --since, the files that differ "
-	"from a commit.",
+	"files. The changed files are the ones named on the command line or, with --since, the files that changed "
+	"since the merge base of BASE and HEAD.",
     .operands = OPERANDS_FILES,
     .rows = rows,
     .row_count = ROWS,

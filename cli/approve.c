@@ -66,7 +66,7 @@ static int read_again(const struct result *result, struct buf *bytes, struct err
 		return -1;
 	return answer == FILE_OK && digest_equal(&digest, &result->definition_check.seen.content)
 		   ? 0
-		   : err_set(err, "the file changed during the verification; run `reftest approve` again");
+		   : err_set(err, "the definition changed during the verification; run `reftest approve` again");
 }
 
 static const char *today(struct arena *arena)
@@ -132,7 +132,7 @@ static const char *why_not(const struct result *result, enum outcome *outcome, s
 
 	*outcome = REFUSED;
 	if (result->changed)
-		return "a file changed during the verification; run `reftest approve` again";
+		return "a file of the definition changed during the verification; run `reftest approve` again";
 	for (int i = 0; message == NULL && i < result->case_count; i++)
 		if (result->cases[i].verdict != NULL && result->cases[i].verdict->status == result->status)
 			message = result->cases[i].verdict->message;
@@ -143,7 +143,8 @@ static const char *why_not(const struct result *result, enum outcome *outcome, s
 	if (result->known && result->status == STATUS_CHECKED && result->made != NULL && result->made->op == NULL &&
 	    result->definition->entry_point != NULL)
 		return NULL;
-	return arena_printf(arena, "only a definition with the status checked can be approved, but this one is %s%s%s%s%.*s",
+	return arena_printf(arena, "only a definition with the status `checked` can be approved, but the status of "
+	    "this definition is %s%s%s%s%.*s",
 			    result->known ? status_name(result->status) : "unknown", reason != NULL ? ": " : "",
 			    reason != NULL ? reason : "", message != NULL ? ": " : "",
 			    message != NULL ? (int)strcspn(message, "\n") : 0, message != NULL ? message : "");
@@ -255,7 +256,7 @@ static int run(struct program *program, const struct approve_options *o, struct 
 	if (program_root(program, err) < 0)
 		return EXIT_USAGE;
 	if (linked_dataset_is_root(program->root))
-		return err_set(err, "an approval is a file of a dataset, but these definitions are in no dataset"),
+		return err_set(err, "approvals are stored in a dataset, but these definitions are in no dataset"),
 		       EXIT_USAGE;
 	int code = run_open(&run, program, &options, err);
 
@@ -287,10 +288,10 @@ const struct command command_approve = {
     .summary = "approve references that no ground truth verifies",
     .synopsis = "[options] NAME…",
     .description =
-	"Verifies the definitions. If a definition gets the status checked (no ground truth verifies it), its reference is "
-	"recorded in `approved/OP_TYPE/NAME.json`; commit this file. If the code of the reference changes later, "
-	"`reftest verify` runs the changed and the approved reference on the same inputs, and fails if their outputs "
-	"differ.\n\n"
+	"Verifies the definitions. If a definition gets the status `checked` (no ground truth verifies the "
+	"definition), its reference is recorded in `approved/OP_TYPE/NAME.json`; commit this file. If the code of the "
+	"reference changes later, `reftest verify` runs the changed and the approved reference on the same inputs, and "
+	"fails if their outputs differ.\n\n"
 	"NAME is the name of a definition, `op_type/name`, a pattern with `*`, or the path of a file of the dataset.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,

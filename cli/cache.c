@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` means all of these things "
-     "(default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST; `full` stands for everything that "
+     "LIST can contain (default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -237,7 +237,8 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	bool suffices = containment_suffices(reached, rules->required);
 
 	if (!suffices)
-		err_set(err, "the reference of the verdict could reach %s; --require-containment none accepts such verdicts",
+		err_set(err, "the reference could reach %s when it was verified; --require-containment none accepts "
+		    "such verdicts",
 			reached == NULL ? "an unknown part of the machine" : reached);
 	arena_free(&arena);
 	return suffices ? 0 : -1;
@@ -491,8 +492,8 @@ const struct command command_cache = {
     .summary = "print statistics of the stored verdicts; export, import, check and remove them",
     .synopsis = "[options] SUBCOMMAND",
     .description =
-	"The cache contains the verdicts of a dataset. It is in the folder .reftest/cache below the root. `import` "
-	"checks every record; if REFTEST_CACHE_KEY is set, it also checks the signatures.",
+	"The cache contains the verdicts of a dataset. It is in the folder .reftest/cache below the root of the "
+	"dataset. `import` checks every record; if REFTEST_CACHE_KEY is set, it also checks the signatures.",
     .rows = rows,
     .row_count = ROWS,
     .subcommands = subcommands,

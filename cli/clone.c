@@ -167,7 +167,7 @@ const struct command command_clone = {
 	"the checkouts to `repos_config.json`. Downloads only the latest commit. After an interruption, run the same command "
 	"again.\n"
 	"\n"
-	"A checkout with local changes or commits of its own is left as it is. Nothing is installed.",
+	"A checkout with local changes or local commits is left unchanged. Nothing is installed.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -38,7 +38,8 @@ const struct exit_row exit_rows[] = {
     {EXIT_FAILED, "failed", "A case failed, or a check found an error."},
     {EXIT_USAGE, "usage or invalid input", "The command line, a definition or a workload is invalid."},
     {EXIT_UNVERIFIED, "not verifiable here",
-     "A case has no verdict and cannot run on this machine: no device, no ground truth, or --cached-only."},
+     "A case has no verdict and did not run: there is no device or no ground truth for it, or --cached-only was "
+     "given."},
     {EXIT_INTERNAL, "internal", "reftest itself failed, or its output could not be written."},
     {EXIT_INTERRUPTED, "interrupted", "A signal interrupted the command."},
 };

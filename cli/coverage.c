@@ -24,7 +24,8 @@ static const struct option_row rows[] = {
     ROW_SIZES,
     {"--edge", OPTION_FLAG, SHARED(edge), NULL, NULL, "also count the edge cases"},
     ROW_NO_WORKLOADS,
-    {"-v, --verbose", OPTION_FLAG, AT(each), NULL, NULL, "also list what each definition covers"},
+    {"-v, --verbose", OPTION_FLAG, AT(each), NULL, NULL, "also list the property values that the cases of each "
+        "definition have"},
     ROW_TEXT_OR_JSON,
 };
 

@@ -88,7 +88,7 @@ static void add_result(struct diff *diff, const struct result *result)
 		add(diff, BEHAVIOUR_ADDED, result->file->path, NULL, NULL);
 	else if (base->trouble != NULL)
 		add(diff, BEHAVIOUR_UNKNOWN, result->file->path, NULL,
-		    arena_printf(diff->arena, "the definition in the commit cannot run: %s", base->trouble));
+		    arena_printf(diff->arena, "the earlier version of the definition cannot run: %s", base->trouble));
 	else
 		add(diff, behaviour_of(result), result->file->path, result, NULL);
 }

@@ -77,9 +77,9 @@ const struct command command_drift = {
 	"case's verdicts from other versions of torch, CUDA, the GPU's driver and the ground truth, on the same device class. "
 	"Prints the margins that changed by more than a factor of two, the largest new margin first. For each definition, "
 	"prints the case whose margin changed most.\n\n"
-	"Nothing runs: the command reads the verdicts of these cases in the cache. After an update of torch or a "
-	"library, run `reftest verify` first; after an update of the driver, run `reftest verify --force`. A new "
-	"verdict replaces the earlier verdict with the same versions.",
+	"Nothing runs: the command only reads verdicts from the cache. After an update of torch or a library, run "
+	"`reftest verify` first; after an update of the driver, run `reftest verify --force`. A new verdict replaces "
+	"the earlier verdict with the same versions.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

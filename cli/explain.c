@@ -140,7 +140,8 @@ static void explain_stale(const struct result *result, const struct test_case *t
 	for (int i = 0; i < count && i < SENTENCES; i++)
 		show_print(stdout, "    %s\n", string_list[i]);
 	if (count == 0)
-		show_print(stdout, "    every field is unchanged, but the verdict is no longer in the cache\n");
+		show_print(stdout, "    nothing that the verdict depends on has changed, but the verdict is no longer "
+		    "in the cache\n");
 }
 
 static void explain_checks(const struct verdict *v)
@@ -297,9 +298,8 @@ const struct command command_explain = {
     .summary = "explain why a definition is verified, stale or unknown",
     .synopsis = "[options] NAME…",
     .description =
-	"Prints the status of each case of a definition. For a stale case it prints the fields that changed since "
-	"the last verdict, such as the reference, the inputs or the version of torch. No case runs and no file is "
-	"written.",
+	"Prints the status of each case of a definition. For a stale case, prints what changed since the last verdict, "
+	"such as the reference, the inputs or the version of torch. No case runs and no file is written.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

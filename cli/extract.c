@@ -32,8 +32,8 @@ static const struct option_row rows[] = {
     ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
     {"--ep", OPTION_TEXT, AT(ep), "LIST", NULL, "degrees of expert parallelism, separated by commas (default: 1)"},
-    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "page sizes of the KV caches, in keys, separated by "
-							       "commas (default: 1,64)"},
+    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "page sizes of the KV caches (the number of keys in a "
+        "page), separated by commas (default: 1,64)"},
     {"--op-type", OPTION_TEXT, AT(op_types), "LIST", NULL, "write only definitions of these op_types, separated by commas"},
     {"--out", OPTION_FILE, AT(out), "DIR", NULL, "write to DIR/definitions instead of the dataset"},
     {"--no-verify", OPTION_FLAG, AT(no_verify), NULL, NULL, "write the definitions without verifying them"},
@@ -214,20 +214,21 @@ static void print_text(const struct model *model, const struct extract_result *r
 {
 	print_list(verified ? "written:" : "written without verification:", &r->written);
 	print_not_kept(r);
-	print_list("existing definitions that got the model's tag, because they mean the same as the definition of a module:",
+	print_list("existing definitions that got the model's tag, because they are equivalent to the definition of a "
+	    "module:",
 		   &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)
 		print_conflict(&r->conflicts[i]);
 	if (r->sglang.file != NULL)
-		show_print(stdout, "SGLang's %s %s reftest's mapping%s\n", r->sglang.file,
+		show_print(stdout, "SGLang's %s %s reftest's mapping of this model%s\n", r->sglang.file,
 			   r->sglang.disagreements.count > 0 ? "disagrees with" : "agrees with", r->sglang.disagreements.count > 0 ? ":" : "");
 	for (int i = 0; i < r->sglang.disagreements.count; i++)
 		show_print(stdout, "  %s\n", r->sglang.disagreements.items[i]);
 	print_list("shared by several models:", &r->shared);
 	print_list("left out:", &r->left_out);
-	print_list("modules of the architecture that no op family covers:", &r->not_covered);
+	print_list("modules of the model that no op family supports:", &r->not_covered);
 	show_print(stdout, "%s: %d written, %d tagged, %d unchanged", model->name, r->written.count, r->tagged.count, r->unchanged.count);
 	if (count_not_kept(r) > 0)
 		show_print(stdout, ", %d not written", count_not_kept(r));
@@ -337,8 +338,8 @@ const struct command command_extract = {
     .description =
 	"Writes a definition for each module of a model, if an op family supports the operation of the module. The "
 	"dimensions come from the model's configuration, divided by the degrees of parallelism. The reference comes from a "
-	"template of the op family. If the dataset already has a definition that means the same, this definition gets the "
-	"model's tag and no new one is written.\n"
+	"template of the op family. If the dataset already has an equivalent definition, reftest adds the model's tag "
+	"to the existing definition instead.\n"
 	"\n"
 	"Before a new definition is written, its small cases run as in `reftest verify`. A definition that does not pass is "
 	"not written.",

@@ -110,8 +110,9 @@ static void print_hindered(const struct generate_options *o, const struct vacuou
 			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
 	if (found->uncollected > 0)
 		show_print(stdout,
-			   "note: pytest cannot collect %d hand-written file%s, because %s lacks imported modules, such as %s; "
-			   "`pytest tests/references --continue-on-collection-errors` runs all other tests\n",
+			   "note: pytest cannot collect %d hand-written file%s, because %s lacks modules that they "
+			   "import, such as %s; `pytest tests/references --continue-on-collection-errors` runs all "
+			   "other tests\n",
 			   found->uncollected, found->uncollected == 1 ? "" : "s", found->python, found->missing);
 }
 

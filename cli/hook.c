@@ -77,7 +77,7 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 {
 	const char *prefix = place->repository.prefix;
 
-	buf_text(out, "# `reftest hook uninstall` removes it. `git commit --no-verify` skips it.\n");
+	buf_text(out, "# `reftest hook uninstall` removes this hook. `git commit --no-verify` skips this hook.\n");
 	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
 	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
 	put_word(out, prefix[0] != '\0' ? prefix : ".");
@@ -210,7 +210,8 @@ static int move(const char *from, const char *to, struct err *err)
 	if (lstat(to, &st) == 0)
 		return err_set(
 		    err,
-		    "%s exists: it is the hook that an earlier `reftest hook install` replaced; rename it back, or remove it",
+		    "%s exists: it is the hook that an earlier `reftest hook install` replaced; restore its old name, "
+		    "or remove it",
 		    to);
 	return rename(from, to) < 0 ? err_errno(err, "cannot rename %s to %s", from, to) : 0;
 }
@@ -317,8 +318,8 @@ static void tell_unknown(struct program *program)
 
 	if (count > 0)
 		show_print(stdout,
-			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies only "
-			   "the definitions that it changes\n",
+			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. The "
+			   "hook verifies only the definitions that a commit changes\n",
 			   count, unchanged.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
 

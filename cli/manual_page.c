@@ -42,23 +42,24 @@ static const struct entry environment[] = {
      "python/libraries."},
     {"REFTEST_CHECKOUTS",
      "reftest sets this variable for the process that calls other libraries. The variable lists the checkouts that "
-     "count as installed libraries; they come from `--repos` or `repos_config.json`. A value that you set is ignored."},
+     "reftest uses like installed libraries; they come from `--repos` or `repos_config.json`. A value that you set is "
+     "ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
     {"REFTEST_KEPT_INPUTS",
-     "A number of bytes (default: 1 GiB). If the inputs of a case are larger, reftest keeps no private copy of them "
-     "while the reference runs."},
+     "A number of bytes (default: 1 GiB). While the reference runs, reftest keeps a private copy of the inputs only if "
+     "they have at most this number of bytes."},
     {"REFTEST_TRACE",
      "If this variable is set and not empty, reftest prints its decisions and internal messages to standard error, "
      "one on each line."},
     {"REFTEST_NAMES",
-     "`reftest watch --exec` sets this variable for its command: the definitions of the batch (op_type/name), one "
-     "on each line."},
+     "`reftest watch --exec` sets this variable for its command: the definitions that were just verified "
+     "(op_type/name), one on each line."},
     {"REFTEST_COUNT",
-     "`reftest watch --exec` sets this variable for its command: the number of definitions in the batch. "
-     "REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID are the numbers of "
-     "definitions with each status."},
+     "`reftest watch --exec` sets this variable for its command: the number of definitions that were just verified. "
+     "REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID are the "
+     "numbers of definitions with each status."},
     {"CURL_CA_BUNDLE, SSL_CERT_FILE",
      "A file with certificate authorities. If the remote cache has an https address, reftest trusts these "
      "authorities."},
@@ -88,7 +89,7 @@ static const struct entry examples[] = {
     {"reftest verify --sizes small --device cpu rmsnorm_h4096",
      "Verify one definition on the CPU, with small inputs only."},
     {"reftest explain rmsnorm_h4096", "Find out why a definition is stale."},
-    {"reftest watch --exec 'echo \"$REFTEST_NAMES\"'", "Verify after each save, and run a command after each batch."},
+    {"reftest watch --exec 'echo \"$REFTEST_NAMES\"'", "Verify after each save, and then run a command."},
     {"reftest affected --since origin/main --tests | xargs pytest",
      "Run the generated tests that depend on the files that a branch changed."},
     {"reftest hook install", "Install a git hook that verifies each commit."},

@@ -77,9 +77,10 @@ const struct command command_report = {
     .summary = "write verdicts, margins and coverage as one HTML page",
     .synopsis = "[options] FILE.html",
     .description =
-	"Writes one page, which needs no network. The page has the totals, a table of definitions that the reader can filter "
-	"and sort, the failures with their diagnoses, and the coverage of the op families (as `reftest coverage` prints it). "
-	"The page also has the margins of each definition, for each version of torch and of the ground truths in the cache.\n\n"
+	"Writes one HTML page, which loads nothing from the network. The page has the totals, a table of definitions "
+	"that the reader can filter and sort, the failures with their diagnoses, and the coverage of the op families "
+	"(as `reftest coverage` prints it). The page also has the margins of each definition, for each version of "
+	"torch and of the ground truths in the cache.\n\n"
 	"Nothing runs. The states are those of `reftest status`: a definition is stale if one of its cases has no valid "
 	"verdict now, and unknown if it was never verified. The exit status is 0 if the page was written, whatever the "
 	"verdicts are.",

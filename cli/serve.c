@@ -358,7 +358,7 @@ static int ask_verifier(struct server *server, struct call *call, struct err *er
 	call->running = wrote;
 	if (!wrote)
 		end_verifier(server);
-	return wrote ? 0 : err_set(err, "the process that verifies has ended");
+	return wrote ? 0 : err_set(err, "the process that verifies definitions has ended");
 }
 
 /* Takes what the verifier has written: an answer, a NUL and a byte. */
@@ -379,7 +379,7 @@ static void read_verifier(struct server *server)
 		if (whole)
 			send_answer(server, call, server->answer.data, length - 2, server->answer.data[length - 1] != 0);
 		else
-			send_failure(server, call, "the process that verifies has ended");
+			send_failure(server, call, "the process that verifies definitions has ended");
 		remove_call(server, call);
 	}
 	buf_clear(&server->answer);

@@ -183,8 +183,8 @@ const struct command command_tolerance = {
     .description =
 	"Prints the bounds that `reftest verify` applies to each output with the same options. An element passes if "
 	"|reference - ground truth| is at most atol + rtol * |ground truth|. An output passes if the fraction of its "
-	"elements that pass is at least the hit ratio. Nothing runs. If a bound depends on the size, the bounds of each case "
-	"are listed.",
+	"elements that pass is at least the hit ratio. Nothing runs. If a bound depends on the sizes of a case, the "
+	"bounds of each case are listed.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -48,7 +48,7 @@ static const struct option_row rows[] = {
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     ROW_NO_DIAGNOSIS,
     {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
-     "also verify the solutions of each definition, on the inputs of its reference and against the ground truth that "
+     "also verify the solutions of each definition, with the inputs of the reference and the ground truth that "
      "verified the reference"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
@@ -61,7 +61,7 @@ static const struct option_row rows[] = {
      "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
     {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
-     "run only part I of N of the cases, so that N processes can share the work"},
+     "divide the cases into N parts and run only part I, so that N processes can share the work"},
     ROW_SIZES,
     ROW_NO_WORKLOADS,
     ROW_EDGE,
@@ -74,7 +74,7 @@ static const struct option_row rows[] = {
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "exit with 1 if the report has findings; with --hook, also reject a commit that changes a definition which this "
+     "exit with 1 if there are findings; with --hook, also reject a commit that changes a definition which this "
      "machine cannot verify"},
     {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,

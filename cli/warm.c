@@ -181,8 +181,9 @@ const struct command command_warm = {
     .summary = "import libraries and compile their kernels, so that verify does not wait for them",
     .synopsis = "[options] [NAME…]",
     .description =
-	"Runs the smallest cases of each definition once with every ground truth, so that `verify` finds the "
-	"kernels compiled. The verdicts are stored in the cache. If a library could not be prepared, the exit code is 3.",
+	"Runs the smallest cases of each definition once with every ground truth, so that the kernels are already "
+	"compiled when `verify` runs. The verdicts are stored in the cache. If a library could not be prepared, the "
+	"exit code is 3.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -16,7 +16,7 @@ static const struct option_row rows[] = {
     ROW_REPOS,
     {"--json", OPTION_FLAG, AT(json), NULL, NULL, "print each event as a JSON object on a line of its own"},
     {"--exec", OPTION_TEXT, AT(command), "CMD", NULL,
-     "run CMD in a shell after each batch; $REFTEST_NAMES has the names of the definitions in the batch"},
+     "run CMD in a shell after each verification; $REFTEST_NAMES lists the definitions that were just verified"},
     {"--once", OPTION_FLAG, AT(once), NULL, NULL, "exit as soon as every definition has a verdict"},
     ROW_DEVICE,
     ROW_SIZES,
@@ -31,8 +31,8 @@ static const struct option_row rows[] = {
     ROW_ISOLATION,
     ROW_JOBS,
     {"--spares", OPTION_INT, AT(spares), "N", NULL,
-     "number of spare runners to keep ready; each saved file uses one (default: 1; on a GPU: 4, with 0.6 GB of GPU memory "
-     "each)"},
+     "number of spare processes that are ready to run a reference; each saved file uses one of them (default: 1; on a "
+     "GPU: 4, with 0.6 GB of GPU memory each)"},
     ROW_PYTHON,
     {"--poll", OPTION_FLAG, AT(poll), NULL, NULL, "check the files twice a second instead of using inotify"},
     {"--max-watches", OPTION_INT, AT(watches), "N", NULL, "use at most N inotify watches, and poll the other folders"},
@@ -56,8 +56,9 @@ const struct command command_watch = {
     .summary = "verify the dataset again whenever a file changes",
     .synopsis = "[options]",
     .description =
-	"Verifies the dataset, then waits for changes. Each save runs the cases of the definitions that depend on "
-	"the file, and prints their verdicts. On a terminal, the last line lists the keys and their commands.\n\n"
+	"Verifies the dataset, then waits for changes. After each save, runs the cases of the definitions that depend "
+	"on the saved file, and prints the verdicts. On a terminal, the last line lists the keys and their "
+	"commands.\n\n"
 	"While watch runs, other commands on the same dataset ask it which definitions need verification, instead of "
 	"checking every file.",
     .operands = OPERANDS_NONE,

@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
     ROW_MODEL,
     ROW_CONFIG,
     {"--into", OPTION_FILE, AT(into), "FILE", NULL,
-     "put the modules into this file, such as web/apps/web/data/models.ts, instead of printing them"},
+     "write the modules to FILE, such as web/apps/web/data/models.ts, instead of printing them"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -132,8 +132,8 @@ static int make(const struct dataset *dataset, const struct web_options *o, cons
 	if (module_tree_make(model, definitions, count, &tree, arena, err) < 0)
 		return EXIT_USAGE;
 	for (int i = 0; i < tree.unplaced.count; i++)
-		show_print(stderr, "reftest: %s has the tag of %s, but the mapping of this model has no module for this "
-				   "definition\n", tree.unplaced.items[i],
+		show_print(stderr, "reftest: %s has the tag of %s, but reftest's mapping of this model has no module "
+		    "for this definition\n", tree.unplaced.items[i],
 			   model->name);
 	if (o->into != NULL)
 		return change_file(o->into, &tree.model, err);

@@ -60,9 +60,9 @@ const struct command command_work = {
     .description =
 	"Reads requests from standard input, one JSON object on each line, as `verify --dry-run --format requests` prints "
 	"them. Verifies their cases on one device, in processes that keep torch loaded. For each request, prints one line "
-	"with the verdicts; if REFTEST_CACHE_KEY has a key that signs, the verdicts are signed. The answer to an invalid "
-	"request says what is wrong. The command reads and writes no cache: `cache merge` stores the answers. The command "
-	"ends at the end of standard input.",
+	"with the verdicts; if REFTEST_CACHE_KEY contains a key that can sign, the verdicts are signed. The answer to "
+	"an invalid request says what is wrong. The command reads and writes no cache: `cache merge` stores the "
+	"answers. The command ends at the end of standard input.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

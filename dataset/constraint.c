@@ -127,7 +127,8 @@ static struct value take_element(struct parser *p, struct value view, struct val
 	const struct tensor_spec *spec = value_spec(&p->known, view);
 
 	if (value_rank(&p->known, view) == 0)
-		return stop(p, at, "%s has %d dimensions and cannot take another index", spec->name, spec->rank);
+		return stop(p, at, "%s has only %d dimensions, so another index is not allowed",
+			    spec->name, spec->rank);
 	struct value i = value_index(&p->known, value_size(&p->known, view, 0), index, spec->name);
 
 	view.dim++;

@@ -536,8 +536,8 @@ static void note_shared_names(struct reader *r, const struct json_step *outputs)
 		const struct json_step at = {.up = outputs, .key = name};
 
 		if (definition_input(r->out, name) >= 0)
-			reader_note(r, &at, arena_printf(r->arena, "an input and an output have the name \"%s\"; newer versions of "
-								   "flashinfer-bench refuse such a definition",
+			reader_note(r, &at, arena_printf(r->arena, "an input and an output have the same name, \"%s\", "
+			    "which newer versions of flashinfer-bench refuse",
 						     name));
 	}
 }

@@ -187,8 +187,8 @@ static void note_uncomputable(struct reader *r, const struct json_step *axes)
 	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
 
 	reader_note(r, &place,
-	            arena_printf(r->arena, "reftest tried several lengths of the axes, but the expression has a value for "
-					   "none of them: %s", why.text));
+	            arena_printf(r->arena, "reftest tried several lengths of the axes, but could not compute the "
+	                "expression for any of them: %s", why.text));
 }
 
 int read_axes(struct reader *r, const cJSON *json)

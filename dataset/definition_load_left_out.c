@@ -17,8 +17,8 @@ const char *why_input_is_left_out(const cJSON *input)
 	if (dtype == NULL)
 		return NULL;
 	if (strcmp(dtype, "unknown") == 0 && cJSON_IsTrue(json_member(input, "optional")))
-		return "every case leaves out this input, because its dtype is \"unknown\"";
+		return "this input is omitted in every case, because its dtype is \"unknown\"";
 	if (is_option(dtype))
-		return "every case leaves out this input, because it is neither a tensor nor a number";
+		return "this input is omitted in every case, because it is neither a tensor nor a number";
 	return NULL;
 }

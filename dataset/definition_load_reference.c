@@ -9,7 +9,7 @@
 /* Reports that a reference is invalid because it has no function to call. */
 static int no_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline)
 {
-	static const char wanted[] = "expected Python source with a function run or …_reference at top level";
+	static const char wanted[] = "expected Python source with a function run() or …_reference() at top level";
 
 	if (outline->function_count == 0)
 		return json_error_at(&r->text, at, r->err, "%s, found none", wanted);
@@ -68,7 +68,7 @@ static int note_no_reference(struct reader *r)
 	struct err sentence;
 
 	json_error_at(&r->text, NULL, &sentence,
-	              "no case can run, because the definition has no \"reference\"; write one with a function run");
+	              "no case can run, because the definition has no \"reference\"; write one with a function run()");
 	r->out->unverifiable = arena_string(r->arena, sentence.text);
 	r->out->reference = "";
 	r->out->reference_line = 1;

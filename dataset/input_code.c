@@ -59,10 +59,11 @@ void input_code_of_init(const struct definition *definition, struct arena *arena
 	if (answer == PYTHON_OUTLINE_OK)
 		function = function_of_init(&outline);
 	if (answer == PYTHON_OUTLINE_ERROR)
-		code->missing = arena_printf(arena, "init is not valid Python at line %d, column %d: %s", outline.line,
+		code->missing = arena_printf(arena, "the field \"init\" is not valid Python at line %d, column %d: %s",
+		    outline.line,
 					     outline.column, why.text);
 	else if (function == NULL)
-		code->missing = "init has no function at top level whose name ends with _init";
+		code->missing = "the field \"init\" defines no function at top level with a name that ends with _init";
 	else
 		code->function = arena_string(arena, function->name);
 	code->given = axes_given(definition, function, arena);

@@ -220,7 +220,7 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 		    err, "%s: expected a safetensors file, which starts with a length field of %d bytes; the file has %zu bytes",
 		    path, LENGTH_BYTES, length);
 	if (header > HEADER_BYTES)
-		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu bytes",
+		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found %llu bytes",
 		               path, HEADER_BYTES, (unsigned long long)header);
 	if (header > length - LENGTH_BYTES)
 		return err_set(err, "%s: expected a safetensors header of %llu bytes, but only %zu bytes follow the length field",

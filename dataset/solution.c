@@ -205,7 +205,7 @@ static int check_python(struct reader *r, const struct json_step *source, const 
 				   outline.line, outline.column, why.text);
 	else if (answer == PYTHON_OUTLINE_OK && entry != NULL && !python_outline_may_define(&outline, entry))
 		rc = json_error_at(&r->text, &at, r->err,
-				   "expected the function %s, which is the entry point, at top level, found none",
+				   "expected the entry point as a function %s() at top level, found none",
 				   err_show(entry).text);
 	arena_free(&scratch);
 	return rc;

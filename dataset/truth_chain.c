@@ -68,7 +68,8 @@ static int read_input(struct reader *r, const struct json_step *at, const cJSON 
 		return 0;
 	if (is_made_later(steps, r->step, item->valuestring))
 		return json_error_at(r->text, at, r->err,
-				     "the chain is circular: step %d needs \"%s\", which only this or a later step makes",
+				     "the chain is circular: step %d needs \"%s\", which only this or a later step "
+				     "produces",
 				     r->step, err_show(item->valuestring).text);
 	return json_error_at(r->text, at, r->err,
 			     "no input of the definition and no output of an earlier step has the name \"%s\"",
@@ -88,8 +89,8 @@ static int read_tensor(struct reader *r, const struct json_step *at, const cJSON
 		return expected(r, cJSON_IsObject(json) ? &name_at : at, "the name of an output of the definition, or an object with "
 				"\"name\", \"shape\" and \"dtype\"", cJSON_IsObject(json) ? json_member(json, "name") : json);
 	if (find_tensor(r, name) >= 0)
-		return json_error_at(r->text, &name_at, r->err, "the name \"%s\" is already used; give this tensor between steps "
-								"another name",
+		return json_error_at(r->text, &name_at, r->err, "the name \"%s\" is already used; give this "
+		    "intermediate tensor another name",
 				     err_show(name).text);
 	if (dtype == NULL || !dtype_parse(dtype, &out->dtype))
 		return expected(r, &dtype_at, "a dtype", json_member(json, "dtype"));
@@ -118,12 +119,13 @@ static int read_output(struct reader *r, const struct json_step *at, const cJSON
 
 		if (output < 0)
 			return json_error_at(r->text, at, r->err,
-					     "the definition has no output \"%s\"; a tensor between steps needs \"shape\" and \"dtype\"",
+					     "the definition has no output \"%s\"; an intermediate tensor needs "
+					     "\"shape\" and \"dtype\"",
 					     err_show(item->valuestring).text);
 		*tensor = r->scope->input_count + output;
 	}
 	if (r->made_by[*tensor] > 0)
-		return json_error_at(r->text, at, r->err, "step %d already makes this output", r->made_by[*tensor]);
+		return json_error_at(r->text, at, r->err, "step %d already produces this output", r->made_by[*tensor]);
 	return 0;
 }
 
@@ -217,13 +219,13 @@ const struct chain *chain_read(const struct json_text *text, const struct json_s
 		const struct json_step place = {.up = at, .index = r.out->step_count};
 
 		if (r.out->tensor_count > CHAIN_STEPS * CHAIN_ARGS / 2 - CHAIN_ARGS)
-			return json_error_at(text, &place, err, "the chain has too many tensors between steps"), NULL;
+			return json_error_at(text, &place, err, "the chain has too many intermediate tensors"), NULL;
 		if (read_step(&r, &place, item, json) != 0)
 			return NULL;
 	}
 	for (int i = 0; i < scope->output_count; i++)
 		if (r.made_by[scope->input_count + i] == 0)
-			return json_error_at(text, at, err, "no step makes the output \"%s\" of the definition",
+			return json_error_at(text, at, err, "no step produces the output \"%s\" of the definition",
 					     err_show(scope->outputs[i]).text), NULL;
 	return r.out;
 }

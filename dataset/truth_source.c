@@ -28,7 +28,7 @@ const char *truth_source_error(const char *path, const char *source, size_t leng
 	case PYTHON_OUTLINE_OK:
 		return python_outline_may_define(&outline, "run")
 			   ? NULL
-			   : arena_printf(arena, "%s: expected a function run at top level", path);
+			   : arena_printf(arena, "%s: expected a function run() at top level", path);
 	default:
 		return NULL;
 	}

@@ -287,8 +287,8 @@ int machine_accept(struct machine_policy *policy, const char *device_class, stru
 	if (strcmp(device_class, here) == 0)
 		return 0;
 	policy->cannot_run = arena_printf(arena,
-					  "cases without a stored verdict of the device class %s cannot run here, because "
-					  "this machine verifies on %s",
+					  "cases without a stored verdict for the device class %s cannot run here, "
+					  "because this machine verifies on %s",
 					  device_class, here);
 	policy->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	policy->policy.device_class = policy->accepted = arena_string(arena, device_class);

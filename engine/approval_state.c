@@ -112,8 +112,8 @@ static const char *sentence_of(const struct result *result, enum approval_state 
 				    result->file->name);
 	case APPROVAL_OTHER_SCHEMA:
 		return arena_printf(arena,
-				    "approved: the approval of %s does not count, because the definition has another schema now; run "
-				    "`reftest approve %s/%s`",
+				    "approved: the approval of %s does not count, because the schema of the definition "
+				    "has changed since then; run `reftest approve %s/%s`",
 				    when, result->file->op_type, result->file->name);
 	default:
 		return arena_printf(arena,

@@ -92,7 +92,7 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
 	struct own_truth out = {.truth = {.name = BASE_NAME, .version = "none", .program = true}};
 
 	if (found == NULL || found->trouble != NULL) {
-		out.truth.refused = found == NULL ? "the commit has no definition of this name" : found->trouble;
+		out.truth.refused = found == NULL ? "the base commit has no definition of this name" : found->trouble;
 		return out;
 	}
 	const struct definition *definition = found->definition;

@@ -127,8 +127,8 @@ static const struct verdict *decided_by_custom_scalar(struct maker *m, const str
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
 		if (inputs[i].kind == SOURCE_CUSTOM && m->problem.inputs[i].rank == OP_SCALAR)
 			return decided(m, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-				       arena_printf(m->arena, "the bounds of this case are unknown, because %s makes the Python scalar "
-							      "'%s'; give its value in the workload",
+				       arena_printf(m->arena, "the bounds of this case are unknown, because %s "
+				           "computes the Python scalar '%s'; give its value in the workload",
 						    m->definition->input_code.function, m->problem.inputs[i].name));
 	return NULL;
 }
@@ -552,8 +552,8 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 	m->variant = candidate->variant;
 	m->problem.op_type = arena_string(m->arena, candidate->op_type);
 	if (candidate->matched == MATCHED_BY_WORDS)
-		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words and the shapes of the "
-							    "definition; %s",
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because the words and the shapes of "
+		    "the definition fit; %s",
 		                                  op->name, undecided_by_op_type(m));
 	else if (candidate->matched == MATCHED_BY_SHAPES)
 		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because the shapes fit and the reference agrees "

@@ -245,7 +245,8 @@ bool resolve_case(struct result *result, struct case_result *c)
 
 	if (c->test->decided != NULL) {
 		c->why = c->test->decided->reason == REASON_CONSTANTS
-			     ? "the case does not run, because the name, the description or the model contradicts the length of an axis"
+			     ? "the case does not run, because the definition's name, description or model contradicts "
+			         "the length of an axis"
 			     : "the case cannot run, because its workload line is invalid or names an unusable file";
 		/* The verdict of an invalid workload line need not be stored, because every run finds the invalid line
 		 * again. */

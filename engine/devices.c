@@ -101,11 +101,12 @@ static enum devices_answer choose_all(int visible, struct device_probe probe, st
 		struct err why = {""};
 
 		if (probe.class_of(probe.self, name, class_name, &why) != 0) {
-			leave_out(out, arena_printf(arena, "%s is left out: %s", name, why.text));
+			leave_out(out, arena_printf(arena, "%s is not used: %s", name, why.text));
 			if (err->text[0] == '\0')
 				*err = why;
 		} else if (!add_device(out, name, class_name, arena)) {
-			leave_out(out, arena_printf(arena, "%s is left out, because it is %s, but %s is %s", name, class_name,
+			leave_out(out, arena_printf(arena, "%s is not used, because it is %s, but %s is %s",
+			    name, class_name,
 						    out->names[0], out->class_name));
 		}
 	}

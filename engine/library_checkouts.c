@@ -54,7 +54,7 @@ static const char *examine(const char *path, struct arena *arena, const char **c
 	if (ask_git(path, head, arena, commit) != 0)
 		return arena_printf(arena, "git finds no commit in %s", path);
 	if (ask_git(path, status, arena, &changes) != 0)
-		return arena_printf(arena, "git cannot compare %s with its commit", path);
+		return arena_printf(arena, "git cannot compare the checkout %s with its HEAD commit", path);
 	if (changes[0] == '\0')
 		return NULL;
 	return arena_printf(arena, "%s has uncommitted changes, so the commit does not identify the code", path);

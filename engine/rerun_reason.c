@@ -238,7 +238,8 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 		                    text(policy->device_class));
 	case LACK_TRUTH:
 		if (could_not_tell(v) && same(v->ground_truth, ground_truths_text(truths, arena)))
-			return arena_printf(arena, "ground truth %s could not decide the case, but this run can try other ground truths",
+			return arena_printf(arena, "ground truth %s gave no verdict for the case, but this run can try "
+			    "other ground truths",
 					    text(v->ground_truth));
 		return arena_printf(arena, "the stored verdict is by ground truth %s, and this run would use %s%s",
 				    verdict_truth_text(v, arena), ground_truths_text(truths, arena),

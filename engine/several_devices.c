@@ -201,7 +201,8 @@ static int leave_out(struct several *s, struct device *device, struct err *err)
 
 	if (!any_used(s))
 		return err_set(err, "%s: %s", device->own.name, device->why.text);
-	snprintf(sentence, sizeof sentence, "%s is left out, and its cases run on the other devices: %s", device->own.name,
+	snprintf(sentence, sizeof sentence, "%s is no longer used, and its cases run on the other devices: %s",
+	    device->own.name,
 		 device->why.text);
 	s->note(sentence);
 	for (const struct given *given = device->given; given != NULL; given = given->next) {

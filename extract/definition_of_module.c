@@ -78,7 +78,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 			       ? arena_printf(m->arena, "%s of %s, which is %lld", field->name, d->model->name, (long long)field->value)
 			       : arena_printf(m->arena, "a size of %s", d->model->name);
 
-	err_set(m->why, "tp %lld, ep %lld: one of the degrees does not divide %s (%s needs %s)", (long long)d->tp,
+	err_set(m->why, "tp %lld, ep %lld: one of these degrees of parallelism does not divide %s (%s has the size %s)",
+	    (long long)d->tp,
 		(long long)d->ep, size, m->rule->module, expression);
 }
 

@@ -192,8 +192,8 @@ static void take_known(struct extraction *e, struct known *k)
 	}
 	k->new_text = with_tag(e, k, tag);
 	if (k->new_text == NULL) {
-		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same as the new definition, but has "
-									     "no list of tags for the tag %s", k->path, tag));
+		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s is equivalent to the new definition, "
+		    "but has no list of tags to which the tag %s could be added", k->path, tag));
 		return;
 	}
 	cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(k->json, "tags"), cJSON_CreateString(tag));

@@ -278,7 +278,8 @@ static void check_fields(struct asking *a, const struct rule *rule)
 	cJSON_ArrayForEach(item, rule->axes) degrees_evaluate(&degrees, item->valuestring, &value);
 	for (int i = 0; i < degrees.field_count; i++)
 		if (!has_word(a->all.data, degrees.fields[i].name))
-			disagree(a, arena_printf(a->arena, "the model file does not read %s, but the mapping uses this field for %s",
+			disagree(a, arena_printf(a->arena, "the model file does not read %s, but reftest's mapping "
+			    "uses this field for %s",
 						 degrees.fields[i].name, rule->module));
 }
 
@@ -292,7 +293,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	const char *other = json_text_of(of_sglang(a, "names"), rule->module);
 
 	if (!has_layer(a, name) && (other == NULL || !has_layer(a, other)))
-		disagree(a, arena_printf(a->arena, "the model file has no %s, which is %s in the mapping", name, rule->module));
+		disagree(a, arena_printf(a->arena, "the model file has no %s, which is %s in reftest's mapping",
+		    name, rule->module));
 	check_fields(a, rule);
 }
 
@@ -328,7 +330,8 @@ static void check_layers(struct asking *a)
 			   *layer = value != NULL ? layer_class(value, a->arena) : NULL;
 
 		if (layer != NULL && !in_mapping(a, name))
-			disagree(a, arena_printf(a->arena, "the model file has %s (%s), which the mapping lacks", name, layer));
+			disagree(a, arena_printf(a->arena, "the model file has %s (%s), which is not in reftest's "
+			    "mapping", name, layer));
 	}
 }
 

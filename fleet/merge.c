@@ -27,8 +27,8 @@ static int check_checker(const char *theirs, const char *ours, struct err *err)
 {
 	if (theirs != NULL && strcmp(theirs, ours) == 0)
 		return 0;
-	return err_set(err, "another build of reftest made the verdict: the checker of that build is %s, and the checker of "
-			    "this build is %s",
+	return err_set(err, "another build of reftest computed the verdict: the digest of its checker is %s, and the "
+	    "digest of this build's checker is %s",
 		       theirs != NULL ? err_show(theirs).text : "unknown", ours);
 }
 

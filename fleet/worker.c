@@ -153,8 +153,8 @@ static int check_content(struct item *item, struct err *err)
 		return 0;
 	digest_hex(&item->request.content, wanted);
 	digest_hex(result != NULL ? &result->inputs : &(struct digest){{0}}, here);
-	return err_set(err, "the files of %s here differ from the files that the request was made for: the digest of the "
-			    "files here is %s, and the digest in the request is %s",
+	return err_set(err, "the files of %s on this machine differ from those on the machine that made the request: "
+	    "the digest of these files is %s, and the digest in the request is %s",
 		       item->request.definition, here, wanted);
 }
 

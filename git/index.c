@@ -204,7 +204,7 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 
 	*out = (struct index){0};
 	if (length < HEAD_BYTES + (size_t)object_bytes || memcmp(bytes, "DIRC", 4) != 0) {
-		err_set(err, "the file does not begin with the signature of an index");
+		err_set(err, "the file does not begin with the signature of a git index");
 		return INDEX_BAD;
 	}
 	uint32_t version = get_u32(head + 4), count = get_u32(head + 8);

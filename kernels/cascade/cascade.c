@@ -325,7 +325,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "log-sum-exps were read as natural logarithms, and the result was converted to base 2", .in_oracle = NATURAL_READ},
     {.says = "weights were rounded to bfloat16", .in_oracle = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state was 0, not -infinity", .before = empty_is, .by = 0},
-    {.says = "log-sum-exps had a lower limit of -100", .before = all_least, .by = -100},
+    {.says = "log-sum-exps were clamped to at least -100", .before = all_least, .by = -100},
     {.says = "only the first 8 states were merged", .in_oracle = FIRST_8},
     {.says = "only the first 16 states were merged", .in_oracle = FIRST_16},
     {.says = "only the first 32 states were merged", .in_oracle = FIRST_32},

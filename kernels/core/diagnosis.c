@@ -172,7 +172,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 
 	add_fitted(list, name, "output '%s' was multiplied by %s", factor == typical(found, truth, false, 3) ? NAN : factor, 1, after_scale);
 	add_fitted(list, name, "output '%s' was increased by %s", typical(found, truth, true, 3), 0, after_add);
-	add_fitted(list, name, "output '%s' was limited to magnitudes of %s", limit_of(found), 0, after_clamp);
+	add_fitted(list, name, "output '%s' was clamped to magnitudes of at most %s", limit_of(found), 0, after_clamp);
 	add_fitted(list, name, "every element of output '%s' was %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
 		add(list, (struct op_mistake){.after = after_neighbours, .role = name, .by = d}, "elements 2 i and 2 i + 1 of output '%s' were exchanged along axis %d", name, d);
@@ -183,7 +183,8 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	}
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' was rounded to %s", name, narrow[i].name);
-	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.after = after_kept, .role = name}, "output '%s' was the result of an earlier "
+	    "call with the same shapes", name);
 	add(list, (struct op_mistake){.after = after_log, .role = name}, "the natural logarithm of output '%s' was returned", name);
 	add(list, (struct op_mistake){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
@@ -208,13 +209,16 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
 		add(list, (struct op_mistake){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' was rounded to %s", name, narrow[i].name);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' was limited to magnitudes of %g", name, limits[i]);
+		add(list, (struct op_mistake){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' was "
+		    "clamped to magnitudes of at most %g", name, limits[i]);
 	add(list, (struct op_mistake){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were set to 0", name);
 	add(list, (struct op_mistake){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_mistake){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d was the first one", name, d);
-		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d was the last one", name, d);
+		add(list, (struct op_mistake){.before = before_first, .role = name, .by = d}, "every slice of input "
+		    "'%s' along axis %d was replaced by the first slice", name, d);
+		add(list, (struct op_mistake){.before = before_last, .role = name, .by = d}, "every slice of input "
+		    "'%s' along axis %d was replaced by the last slice", name, d);
 	}
 }
 
@@ -235,9 +239,11 @@ static void add_limits(struct list *list, const char *name)
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
 
 	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
-		add(list, (struct op_mistake){.before = before_most, .role = name, .by = most[i]}, "input '%s' had an upper limit of %g", name, most[i]);
+		add(list, (struct op_mistake){.before = before_most, .role = name, .by = most[i]}, "input '%s' was "
+		    "clamped to at most %g", name, most[i]);
 	for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-		add(list, (struct op_mistake){.before = before_least, .role = name, .by = least[i]}, "input '%s' had a lower limit of %g", name, least[i]);
+		add(list, (struct op_mistake){.before = before_least, .role = name, .by = least[i]}, "input '%s' was "
+		    "clamped to at least %g", name, least[i]);
 }
 
 static void add_input(struct list *list, int at)
@@ -248,7 +254,8 @@ static void add_input(struct list *list, int at)
 	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices, which must stay in
 								    * range */
 
-	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value from an earlier call with these shapes", name);
+	add(list, (struct op_mistake){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its "
+	    "value from an earlier call with the same shapes", name);
 	if (rank == OP_SCALAR) {
 		if (dtype_is_float(problem->inputs[at].dtype)) {
 			add(list, (struct op_mistake){.before = before_set, .role = name, .by = 1}, "'%s' was left out (taken as 1)", name);

@@ -138,7 +138,8 @@ static void say_miss(const char *name, const struct metrics *m, struct rule rule
 			 "the error ratio RMS(difference) / RMS(ground truth) is %.3g, but at most %.3g is allowed",
 			 ratio, rule.rtol);
 	else
-		snprintf(what, sizeof what, "%lld of %lld elements are off by more than %.3g + %.3g |ground truth|",
+		snprintf(what, sizeof what, "%lld of %lld elements differ from the ground truth by more than %.3g + "
+		    "%.3g * |ground truth|",
 			 (long long)(m->elements - m->hits), (long long)m->elements,
 			 ELEMENT * (rule.atol + rule.rtol * sizes->truth), ELEMENT * rule.rtol);
 	if (m->worst_count > 0)

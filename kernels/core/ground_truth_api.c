@@ -331,8 +331,8 @@ static int constants_known(const struct request *request, struct err *err)
 	for (int i = 0; i < request->op_case.constant_count; i++)
 		if (isnan(request->op_case.constants[i].value)) {
 			err_set(err,
-				"the value of the constant '%s' of %s is unknown; give it by a \"model:…\" tag or in the "
-				"description",
+				"the value of the constant '%s' of %s is unknown; give the value in the description or "
+				"by a \"model:…\" tag",
 				request->op_case.constants[i].name, request->problem.name);
 			return TRUTH_NONE;
 		}
@@ -578,7 +578,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "family %s has no case whose outputs reveal the hidden constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs reveal the unknown constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)
@@ -715,7 +715,8 @@ static int judge(struct judged *judged, int output, struct err *err)
 		found = request->op->judge(&request->op_case, output, judged->inputs, &judged->theirs[output],
 					   &judged->ours[output], &judged->metrics, err);
 	if (found == 0)
-		err_set(err, "the family of %s does not judge this output itself: compare each element with the tolerance rule",
+		err_set(err, "the op family of %s has no check of its own for this output: compare each element within "
+		    "the tolerance",
 			request->problem.name);
 	return found < 0 ? TRUTH_BAD : found == 0 ? TRUTH_NONE : judged->metrics.passed ? TRUTH_OK : TRUTH_REFUSED;
 }
@@ -747,7 +748,7 @@ static int judge_both(const struct judged *judged, int output, struct err *err)
 		metrics[i] = &judged[i].metrics;
 	}
 	if (op->judge_both == NULL || op != judged[CONTENTS_SECOND].request.op) {
-		err_set(err, "the family does not judge both sets of input values together");
+		err_set(err, "the op family has no check that combines the outputs for both sets of input values");
 		return TRUTH_NONE;
 	}
 	return op->judge_both(cases, output, outputs, metrics, err) != 0 ? TRUTH_REFUSED : TRUTH_OK;

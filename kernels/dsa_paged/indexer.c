@@ -232,7 +232,7 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 	if (indexer_check(c, in, err) != 0)
 		return -1;
 	if (c->mistake != 0 && c->mistake < INDEXER_NO_MISTAKE)
-		return err_set(err, "the indexer cannot compute this mistake, because only attention has it");
+		return err_set(err, "the indexer cannot simulate this mistake, which exists only for attention");
 	for (int64_t b = 0; b < e.batch; b++) {
 		int64_t count, most = most_chosen(c, &e), none = c->mistake == INDEXER_ZEROS ? 0 : -1;
 		struct key *keys = keys_of(c, in, b, &count);

@@ -35,7 +35,7 @@ expect_exit 0
 keep one 2>"$work/said" && cat "$work/said"
 run verify --format json --device cuda --force
 expect_exit 0
-expect_silence_about 'is left out'
+expect_silence_about ' is not used' 'is no longer used'
 keep all 2>"$work/said" && cat "$work/said"
 step="the verdicts of $gpus GPUs"
 "$python" -I -S - "$work/one" "$work/all" "$gpus" <<'P' || fail "the verdicts or the devices are not those expected"

@@ -72,12 +72,12 @@ DIAGNOSES = {
     "residual subtracted": "the sign of input 'residual' was reversed",
     "residual returned unchanged": "(was|were) the unchanged input 'residual'",
     "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
-    "weights limited to 1": r"(was|were) limited to magnitudes of 1$",
-    "activations limited to 1024": "(was|were) limited to magnitudes of 1024",
+    "weights limited to 1": r"(was|were) clamped to magnitudes of at most 1$",
+    "activations limited to 1024": "(was|were) clamped to magnitudes of at most 1024",
     "returns NaN": "is NaN everywhere",
     "the last of whole blocks not written": "is 0 ",
-    "the sum held within float16": "(was|were) limited to magnitudes of 65536",  # what bfloat16 makes of 65504
-    "activations held within float16": "(was|were) limited to magnitudes of 65504",
-    "weights limited to 64": r"(was|were) limited to magnitudes of 64$",
-    "weights limited to 512": r"(was|were) limited to magnitudes of 512$",
+    "the sum held within float16": "(was|were) clamped to magnitudes of at most 65536",  # what bfloat16 makes of 65504
+    "activations held within float16": "(was|were) clamped to magnitudes of at most 65504",
+    "weights limited to 64": r"(was|were) clamped to magnitudes of at most 64$",
+    "weights limited to 512": r"(was|were) clamped to magnitudes of at most 512$",
 }

@@ -106,7 +106,7 @@ MUTANTS = [
 DIAGNOSES = {
     "natural logarithm": "lse was a natural logarithm, not of base 2",
     "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
-    "every page table read from its start": "every sequence read the page table from its start",
+    "every page table read from its start": "every sequence read the page table from the start of the table",
     "keys for values": "keys were used for values",
     "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "queries rounded to fp8": "(was|were) rounded to float8_e4m3fn",
@@ -123,7 +123,7 @@ DIAGNOSES = {
     "mask aligned at the start": "the causal mask was aligned at the first key, not at the last",
     "mask one key late": "the causal mask was shifted by one: a query sees one key too many",
     "mask one key early": "the causal mask was shifted by one: a query does not see its own key",
-    "mask by whole pages": "a query saw the whole page of its own key",
+    "mask by whole pages": "a query attended to all keys in the page of its own key",
     "the scale that models have, whatever is asked for": r"the scale was 1 / sqrt\(head dim\), not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "probabilities and values in bfloat16": "probabilities were rounded to bfloat16",
@@ -134,5 +134,5 @@ DIAGNOSES = {
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",
     "log-sum-exp of unscaled logits": "lse was that of the logits before they are scaled",
     "values by way of float16": "'output' was rounded to float16",
-    "keys limited to 65504": "'k_cache' was limited to magnitudes of 65504$",
+    "keys limited to 65504": "'k_cache' was clamped to magnitudes of at most 65504$",
 }

@@ -97,8 +97,8 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 was ignored",
     "returns NaN in one place": "is NaN only where total_q = 15",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
-    "values limited to 100": "'output' was limited to magnitudes of 100$",
+    "values limited to 100": "'output' was clamped to magnitudes of at most 100$",
     "values by way of float16": "'output' was rounded to float16",
-    "keys limited to 100": "'k' was limited to magnitudes of 100$",
-    "values limited to 65504": "'output' was limited to magnitudes of 65536$",
+    "keys limited to 100": "'k' was clamped to magnitudes of at most 100$",
+    "values limited to 65504": "'output' was clamped to magnitudes of at most 65536$",
 }

@@ -79,15 +79,15 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "log-sum-exp of an empty sequence is finite": r"'lse' was limited to magnitudes of 1e\+30",
+    "log-sum-exp of an empty sequence is finite": r"'lse' was clamped to magnitudes of at most 1e\+30",
     "scale of the latent": r"the scale was 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
     "rotary part left out": r"the rotary part \(q_pe, k_pe\) was left out",
     "latent part left out": r"(was|were) left out \(taken as 0\)",
     "natural logarithm": "lse was a natural logarithm, not of base 2",
-    "page table read from its start": "every sequence read the page table from its start",
+    "page table read from its start": "every sequence read the page table from the start of the table",
     "latents rounded to fp8": "(was|were) rounded to float8_e4m3fn",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
-    "query of the first sequence": "along axis 0 was the first one",
+    "query of the first sequence": "along axis 0 was replaced by the first slice",
     "log-sum-exp of an empty sequence is 0": "lse of a query without keys was 0, not -infinity",
     "mask aligned at the start": "the causal mask was aligned at the first key, not at the last",
     "mask one key late": "the causal mask was shifted by one: a query sees one key too many",
@@ -99,6 +99,6 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 was ignored",
     "last page one key short": "the last page had one key too few",
     "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
-    "latents limited to 65504 in the output alone": "'output' was limited to magnitudes of 65536$",
-    "latents limited to 448": "'ckv_cache' was limited to magnitudes of 448$",
+    "latents limited to 65504 in the output alone": "'output' was clamped to magnitudes of at most 65536$",
+    "latents limited to 448": "'ckv_cache' was clamped to magnitudes of at most 448$",
 }

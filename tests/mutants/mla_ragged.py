@@ -78,7 +78,7 @@ DIAGNOSES = {
     "largest logit for the log-sum-exp": "lse was the largest logit, not the logarithm of the sum",
     "rotary part left out": r"the rotary part \(the end of q and k, which are longer than v\) was left out",
     "keys for values": r"the beginning of keys \(without their rotary part\) was used for values",
-    "values limited to 448": "'output' was limited to magnitudes of 448$",
+    "values limited to 448": "'output' was clamped to magnitudes of at most 448$",
     "values by way of float16": "'output' was rounded to float16",
-    "keys limited to 100": "'k' was limited to magnitudes of 100$",
+    "keys limited to 100": "'k' was clamped to magnitudes of at most 100$",
 }

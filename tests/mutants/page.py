@@ -94,7 +94,7 @@ DIAGNOSES = {
     "rotated keys not written": "the second of the two appended tensors was not written",
     "position for slot": "the slot was the position, without the page table",
     "keys by way of float16": "(was|were) rounded to float16",
-    "values held within 448": "(was|were) limited to magnitudes of 448",
+    "values held within 448": "(was|were) clamped to magnitudes of at most 448",
     "the first padding ends the batch": "the batch ended at the first padding token",
     "padding moved to the first sequence": "padding was written as a token of the first sequence",
 }

@@ -90,13 +90,13 @@ DIAGNOSES = {
     "residual returned unchanged": "(was|were) the unchanged input 'residual'",
     "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
     "residual added after the norm": "(was|were) added to output 'output'",
-    "activations limited to 1024": "(was|were) limited to magnitudes of 1024",
-    "weights limited to 2": "(was|were) limited to magnitudes of 2",
-    "updated residual limited to 2048": "(was|were) limited to magnitudes of 2048",
+    "activations limited to 1024": "(was|were) clamped to magnitudes of at most 1024",
+    "weights limited to 2": "(was|were) clamped to magnitudes of at most 2",
+    "updated residual limited to 2048": "(was|were) clamped to magnitudes of at most 2048",
     "returns NaN": "is NaN everywhere",
     "the last of whole blocks not written": "is 0 ",
-    "the sum held within float16": "(was|were) limited to magnitudes of 65536",  # what bfloat16 makes of 65504
-    "activations held within 10000": "(was|were) limited to magnitudes of 10000",
-    "weights limited to 1000": "input 'weight' was limited to magnitudes of 1000",
-    "weights limited to 64": "input 'weight' was limited to magnitudes of 64$",
+    "the sum held within float16": "(was|were) clamped to magnitudes of at most 65536",  # what bfloat16 makes of 65504
+    "activations held within 10000": "(was|were) clamped to magnitudes of at most 10000",
+    "weights limited to 1000": "input 'weight' was clamped to magnitudes of at most 1000",
+    "weights limited to 64": "input 'weight' was clamped to magnitudes of at most 64$",
 }

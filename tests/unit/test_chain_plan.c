@@ -109,7 +109,7 @@ static void bad_chains_are_refused_with_the_step(void **state)
 	assert_refused("[{\"op\":\"rmsnorm\",\"inputs\":[\"x\"],\"outputs\":[\"y\"]}]", "ground_truth/0 (rmsnorm): ");
 	assert_refused("[{\"op\":\"rmsnorm\",\"inputs\":[],\"outputs\":[\"y\"]}]", "an object or a list with names");
 	assert_refused("[" SECOND "," FIRST "]", "the chain is circular: step 1 needs \"a\"");
-	assert_refused("[" FIRST "]", "no step makes the output \"y\"");
+	assert_refused("[" FIRST "]", "no step produces the output \"y\"");
 	assert_refused("[" FIRST "," FIRST "," SECOND "]", "the name \"a\" is already used");
 	assert_refused("[{\"op\":\"sampling\",\"inputs\":[\"x\",\"w\"],\"outputs\":[\"y\"]}]", "ground_truth/0 (sampling): ");
 	buf_text(&many, "[" ALONE);

@@ -134,8 +134,8 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	     "column 16 of the constraint \"batch_size and (indptr)\": expected a number, found the "
 	     "tensor indptr; name an element, as in indptr[-1].item()"},
 	    {"indptr[0][0] == 1",
-	     "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and cannot take another "
-	     "index"},
+	     "column 1 of the constraint \"indptr[0][0] == 1\": indptr has only 1 dimensions, so another index "
+	     "is not allowed"},
 	    {"k.shape[0 == 1", "column 15 of the constraint \"k.shape[0 == 1\": expected ']', found the end of the constraint"},
 	    {"k[0, 0, 0] == 1", "column 1 of the constraint \"k[0, 0, 0] == 1\": k is bfloat16; a constraint can read "
 	                        "only integer tensors"},

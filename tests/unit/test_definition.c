@@ -356,8 +356,10 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	assert_int_equal(d->left_out_count, 5);
 	for (int i = 0; i < 5; i++)
 		assert_string_equal(d->left_out[i], names[i]);
-	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
-	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is neither a tensor nor a number");
+	assert_string_equal(d->notes[0], "d.json:7:17: this input is omitted in every case, because its dtype is "
+	    "\"unknown\"");
+	assert_string_equal(d->notes[1], "d.json:7:154: this input is omitted in every case, because it is neither a "
+	    "tensor nor a number");
 	assert_true(definition_fits_arguments(d));
 	arena_free(&arena);
 	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
@@ -837,11 +839,11 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 		const char *expression, *note; /* the note that the expression causes; NULL: no note */
 	} rows[] = {
 	    {"8 // (n - n)",
-	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
-	     "the axis a = 8 // (n - n) cannot be computed: a division by zero"},
+	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of "
+	     "them: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
 	    {"n % (m - m)",
-	     "d.json:6:64: reftest tried several lengths of the axes, but the expression has a value for none of them: "
-	     "the axis a = n % (m - m) cannot be computed: a division by zero"},
+	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of "
+	     "them: the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
 	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
@@ -902,8 +904,8 @@ static void an_output_with_the_name_of_an_input_is_noted(void **state)
 	(void)state;
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 1);
-	assert_string_equal(d->notes[0], "d.json:8:18: an input and an output have the name \"x\"; newer versions of "
-	                                 "flashinfer-bench refuse such a definition");
+	assert_string_equal(d->notes[0], "d.json:8:18: an input and an output have the same name, \"x\", which newer "
+	                                 "versions of flashinfer-bench refuse");
 	arena_free(&arena);
 }
 
@@ -937,24 +939,31 @@ static void a_reference_defines_run(void **state)
 	};
 	static const char *const wrong[][2] = {
 	    {"def runs(x):\\n  pass",
-	     "expected Python source with a function run or …_reference at top level, found only runs; rename it to run"},
+	     "expected Python source with a function run() or …_reference() at top level, found only runs; rename it "
+	     "to run"},
 	    {"async def _a_reference(x):\\n  pass",
-	     "expected Python source with a function run or …_reference at top level, found only _a_reference, which is async"},
+	     "expected Python source with a function run() or …_reference() at top level, found only _a_reference, "
+	     "which is async"},
 	    {"class A:\\n  def run(x):\\n    pass",
-	     "expected Python source with a function run or …_reference at top level, found none"},
-	    {"# def run(x):\\n", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"# run = f", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"print(1)", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"'''\\ndef run(x): pass\\n'''", "expected Python source with a function run or …_reference at top level, found none"},
-	    {"class A:\\n  run = 1", "expected Python source with a function run or …_reference at top level, found none"},
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"# def run(x):\\n",
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"# run = f", "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"print(1)", "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"'''\\ndef run(x): pass\\n'''",
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
+	    {"class A:\\n  run = 1",
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
 	    {"def f():\\n  run = 1",
-	     "expected Python source with a function run or …_reference at top level, found only f; rename it to run"},
-	    {"[run for run in x]", "expected Python source with a function run or …_reference at top level, found none"},
+	     "expected Python source with a function run() or …_reference() at top level, found only f; rename it to "
+	     "run"},
+	    {"[run for run in x]",
+	     "expected Python source with a function run() or …_reference() at top level, found none"},
 	    {"def run(x)\\n  pass",
 	     "the reference is not valid Python at line 1, column 11: expected ':', found the end of the line"},
 	    {"import torch\\ndef run(x):\\n  return (x +\\n", "the reference is not valid Python at line 3, column 10: "
 								   "'(' is never closed"},
-	    {"rune = 3", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"rune = 3", "expected Python source with a function run() or …_reference() at top level, found none"},
 	    {"x = 1\\ny = \'\'\'\\ndef run(x):\\n",
 	     "the reference is not valid Python at line 2, column 5: the string is not terminated"},
 	    {"", "expected Python source that defines run(), found an empty string"},

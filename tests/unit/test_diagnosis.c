@@ -512,7 +512,7 @@ static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
 	(void)state;
 	look_for_limit(0.25, &limit);
 	assert_int_equal(limit.count, 1);
-	assert_string_equal(limit.says[0], "input 'scale' had a lower limit of 1");
+	assert_string_equal(limit.says[0], "input 'scale' was clamped to at least 1");
 	look_for_limit(0.75, &vague); /* 0.75 may also be rounded to 1 */
 	assert_int_equal(vague.count, 0);
 	assert_false(vague.complete);

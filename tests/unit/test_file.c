@@ -235,7 +235,7 @@ static void parent_folders_are_made(void **state)
 	assert_int_equal(file_replace(path, "deep", 4, NULL), 1);
 	check_content("abs/a", "deep");
 	assert_int_equal(file_replace("x/y/z/a/b", "no", 2, &err), -1);
-	assert_string_equal(err.text, "x/y/z/a/b: cannot create a temporary file in its folder: Not a directory");
+	assert_string_equal(err.text, "x/y/z/a/b: cannot create a temporary file in the same folder: Not a directory");
 }
 
 static void a_replaced_file_keeps_its_permissions(void **state)
@@ -263,7 +263,7 @@ static void what_cannot_be_replaced_stays_as_it_is(void **state)
 	assert_string_equal(err.text, "pipe: expected a file, found a pipe");
 	assert_int_equal(system("test \"$(ls -A | tr '\\n' ' ')\" = 'folder pipe '"), 0);
 	assert_int_equal(file_replace("/proc/none", "x", 1, &err), -1);
-	assert_memory_equal(err.text, "/proc/none: cannot create a temporary file in its folder: ", 58);
+	assert_memory_equal(err.text, "/proc/none: cannot create a temporary file in the same folder: ", 63);
 	assert_int_equal(file_replace("/proc/none/deep/x", "x", 1, &err), -1);
 	assert_memory_equal(err.text, "/proc/none: cannot create the folder: ", 38);
 	assert_int_equal(symlink("loop", "loop"), 0);

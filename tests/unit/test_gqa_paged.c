@@ -337,7 +337,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "qo_indptr", 513, 1e6, "at most 1025, the number of queries");
 	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 0, "kv_last_page_len[0] is 0");
-	expect_invalid(&w, "kv_last_page_len", 0, 17, "a last page holds 1 to 16 keys");
+	expect_invalid(&w, "kv_last_page_len", 0, 17, "the last page of a sequence holds 1 to 16 keys");
 	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
 	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
 	expect_nobodys(&w, "qo_indptr", 5);

@@ -159,7 +159,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	/* If one row of 100000 rows is zero, the error ratio is only 0.003, although a whole row is wrong. */
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
 	memset(found + 777 * COLUMNS, 0, sizeof *found * COLUMNS);
-	assert_false(passes(found, truth, "elements are off by more than"));
+	assert_false(passes(found, truth, "elements differ from the ground truth by more than"));
 	assert_false(passes(found, truth, "at [777, "));
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
 	found[ROWS * COLUMNS - 1] = NAN;
@@ -169,7 +169,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	memset(truth, 0, sizeof *truth * ROWS * COLUMNS);
 	assert_true(passes(found, truth, NULL));
 	found[0] = 1e-9f;
-	assert_false(passes(found, truth, "off by more than"));
+	assert_false(passes(found, truth, "differ from the ground truth by more than"));
 	free(found);
 	free(truth);
 }

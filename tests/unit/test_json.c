@@ -87,7 +87,7 @@ static void text_that_is_no_json_is_an_error_with_its_place(void **state)
 	check("{\"a\" 1}", "x.json:1:6: expected ':' after a key, found '1'");
 	check("{a: 1}", "x.json:1:2: expected a key in double quotes, found 'a'");
 	check("{'a': 1}",
-	      "x.json:1:2: expected a key in double quotes, found a single quote (strings take double quotes)");
+	      "x.json:1:2: expected a key in double quotes, found a single quote (JSON strings need double quotes)");
 	check("[NaN]", "x.json:1:2: expected a value, found 'NaN'");
 	check("[True]", "x.json:1:2: expected a value, found 'True'");
 	check("[nulls]", "x.json:1:2: expected a value, found 'nulls'");
@@ -130,7 +130,7 @@ static void numbers_keep_to_the_grammar(void **state)
 	    {"1e-999", NULL},
 	    {"123456789012345678901234567890123456789012345678901234567890", NULL},
 	    {"1234567890123456789012345678901234567890123456789012345678901",
-	     "x.json:1:1: expected a number of at most 60 characters, found one of 61"},
+	     "x.json:1:1: expected a number of at most 60 characters, found 61 characters"},
 	};
 
 	(void)state;

@@ -114,9 +114,9 @@ static void a_verdict_counts_by_its_signature_and_its_build(void **state)
 	    {"ours", OTHER_KEY, KEY, false, "was not made with REFTEST_CACHE_KEY"},
 	    {"ours", KEY, KEY, true, "checksum"},
 	    {"theirs", NULL, NULL, false,
-	     "another build of reftest made the verdict: the checker of that build is theirs, and the checker of this build "
-	     "is ours"},
-	    {"theirs", KEY, KEY, false, "another build of reftest made the verdict"},
+	     "another build of reftest computed the verdict: the digest of its checker is theirs, and the digest of "
+	     "this build's checker is ours"},
+	    {"theirs", KEY, KEY, false, "another build of reftest computed the verdict"},
 	};
 
 	(void)state;

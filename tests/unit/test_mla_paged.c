@@ -152,7 +152,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "kv_indptr", 9, 1e6, "page numbers");
 	expect_invalid(&w, "kv_indptr", 0, -1, "kv_indptr[0] is -1, not 0");
 	expect_invalid(&w, "kv_indptr", 5, 0, "kv_indptr[5] is 0");
-	expect_invalid(&w, "kv_last_page_len", 3, 17, "a last page holds 1 to 16 keys");
+	expect_invalid(&w, "kv_last_page_len", 3, 17, "the last page of a sequence holds 1 to 16 keys");
 	expect_invalid(&w, "kv_last_page_len", 3, 0, "kv_last_page_len[3] is 0");
 	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
 	free_world(&w);

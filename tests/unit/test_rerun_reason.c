@@ -156,7 +156,8 @@ static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 	v.tried = &tried;
 	v.tried_count = 1;
 	assert_int_equal(answer(&gpu, &alone, &v, "by flashinfer on sm_90"), RERUN_CACHED);
-	assert_int_equal(answer(&gpu, &more, &v, "flashinfer could not decide the case, but this run can try other ground truths"), RERUN_RUN);
+	assert_int_equal(answer(&gpu, &more, &v, "flashinfer gave no verdict for the case, but this run can try other "
+	    "ground truths"), RERUN_RUN);
 	assert_int_equal(answer(&automatic, &elsewhere, &v, "this run would use"), RERUN_RUN);
 	tried.coarse = false;
 	assert_int_equal(answer(&gpu, &more, &v, "by flashinfer on sm_90"), RERUN_CACHED);

@@ -230,7 +230,7 @@ static void the_header_lies_within_the_file(void **state)
 	memset(file, 0xff, 8);
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), -1);
 	assert_string_equal(
-	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615 bytes");
+	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found 18446744073709551615 bytes");
 	arena_free(&arena);
 }
 

@@ -322,7 +322,8 @@ static void the_cases_of_a_device_that_fails_run_elsewhere(void **state)
 	assert_int_equal(take_all(w), 1);
 	finish_everything(w);
 	expect_each_once(w, 8, JOBS);
-	assert_string_equal(noted, "cuda:0 is left out, and its cases run on the other devices: the judge does not start\n");
+	assert_string_equal(noted, "cuda:0 is no longer used, and its cases run on the other devices: the judge does "
+	    "not start\n");
 	assert_true(w->fakes[0].closed && !w->fakes[1].closed);
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 0);
 }
@@ -338,8 +339,8 @@ static void two_devices_may_fail_and_the_last_is_the_end(void **state)
 	w->fakes[0].fails = w->fakes[1].fails = true;
 	finish_everything(w);
 	expect_each_once(w, 8, JOBS);
-	assert_non_null(strstr(noted, "cuda:0 is left out"));
-	assert_non_null(strstr(noted, "cuda:1 is left out"));
+	assert_non_null(strstr(noted, "cuda:0 is no longer used"));
+	assert_non_null(strstr(noted, "cuda:1 is no longer used"));
 	ask(w, 8, 1, 1);
 	w->fakes[2].fails = true;
 	assert_int_equal(w->runner.calls->dispatch(w->runner.self, &err), -1);

@@ -301,7 +301,7 @@ static int use_read_only_folder(struct place *p)
 	if (store == NULL || store_writable(store))
 		return 1;
 	if (strstr(p->note.text, "cannot be written") == NULL ||
-	    strstr(p->note.text, "new verdicts are not kept") == NULL)
+	    strstr(p->note.text, "new verdicts are not stored") == NULL)
 		return 2;
 	for (int i = 0; i < 20; i++)
 		if (get_number(p, store, i, 10) != CACHE_HIT)

@@ -315,10 +315,10 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 
 	assert_non_null(verdict_line_check(&w->record, &w->arena, &err));
 	w->record.subject.bytes[3] ^= 1;
-	expect_refused(w, "digest of the verified case does not match");
+	expect_refused(w, "digest of the verified case in the record is wrong");
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
-	expect_refused(w, "digest of ground truth, versions and device class does not match");
+	expect_refused(w, "the device class in the record is wrong");
 	w->record.fields_length = 0; /* a wrong witness is refused even if the record has no fields */
 	expect_refused(w, "differ in the ground truth");
 	w->record = good;
@@ -326,7 +326,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	expect_refused(w, "fields of the record cannot be read");
 	w->record = good;
 	w->record.made++;
-	expect_refused(w, "the record has the time");
+	expect_refused(w, "the time of the record is");
 	w->record = good;
 	w->record.length--;
 	expect_refused(w, "cannot be read");

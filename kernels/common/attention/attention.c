@@ -95,7 +95,8 @@ static int check_last(const struct op_case *c, int input, const struct attention
 		             attention_integer(&v->kv_indptr, b) == attention_integer(&v->kv_indptr, b + 1);
 
 		if (!empty && (length < 1 || length > v->extent.page_size))
-			return err_set(err, "%s[%lld] is %lld: a last page holds 1 to %lld keys", name, (long long)b,
+			return err_set(err, "%s[%lld] is %lld: the last page of a sequence holds 1 to %lld keys",
+			    name, (long long)b,
 			               (long long)length, (long long)v->extent.page_size);
 	}
 	return 0;
@@ -591,7 +592,7 @@ int attention_oracle(const struct op_case *c, const struct tensor *in, struct te
 	if (attention_check(c, in, err) != 0)
 		return -1;
 	if (!has_mistake(&v))
-		return err_set(err, "this mistake would change nothing in this case");
+		return err_set(err, "the simulated mistake would change nothing in this case");
 	clear(&v);
 	for (int64_t b = 0; b < sequences; b++)
 		attend_sequence(&v, b);

@@ -148,12 +148,12 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *
 
 const struct op_mistake attention_mistakes[] = {
     ATTENTION_SHARED_MISTAKES,
-    {.says = "a query saw the whole page of its own key", .in_oracle = ATTENTION_MASK_PAGES},
+    {.says = "a query attended to all keys in the page of its own key", .in_oracle = ATTENTION_MASK_PAGES},
     {.says = "the last page of every sequence was full", .before = full_pages, .role = "last_page_len"},
     {.says = "the last page had one key too few", .in_oracle = ATTENTION_ONE_SHORT},
     {.says = "the last page of every sequence was left out", .in_oracle = ATTENTION_LAST_PAGE},
     {.says = "the page table was ignored: entry i was taken to be page i", .before = before_iota, .role = "kv_indices"},
-    {.says = "every sequence read the page table from its start", .before = pages_from_start},
+    {.says = "every sequence read the page table from the start of the table", .before = pages_from_start},
     {.says = "the pages of a sequence were read in reverse order", .before = pages_reversed},
     {.says = NULL},
 };

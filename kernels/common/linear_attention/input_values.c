@@ -54,7 +54,7 @@ const struct op_edge recurrence_edges[] = {
     {"empty_sequences",
      "the final state of a sequence without tokens is its initial state, and no other sequence is affected"},
     {"forgets_all", "a gate of -100 erases the state: e^-100 is almost 0, and no NaN results"},
-    {"rows_of_zeros", "a row of zeros has no direction and stays zeros when it is normalised"},
+    {"rows_of_zeros", "a row of zeros stays a row of zeros when it is normalised"},
     {NULL, NULL},
 };
 
@@ -347,8 +347,8 @@ static int check_axes(const struct op_case *c, const struct recurrence_roles *ro
 		return err_set(err, "%lld tokens belong to no sequence, because there are no sequences",
 			       (long long)e->total);
 	if (modes.doubled && !modes.sigmoid && (c->variant & RECURRENCE_DOUBLED_ALONE) == 0)
-		return err_set(err, "beta is doubled but does not go through a sigmoid; only some implementations "
-				    "double beta then, so do not use this combination");
+		return err_set(err, "beta is doubled without a sigmoid, which only some implementations support; do "
+		    "not use this combination");
 	if (modes.gate == RECURRENCE_GATE_BOUNDED && !(modes.lower_bound < 0))
 		return err_set(err, "the lower bound of the gates is %g; it must be below 0", modes.lower_bound);
 	return 0;

@@ -605,7 +605,7 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
 	if (recurrence_check(c, in, err) != 0)
 		return -1;
 	if (!recurrence_has(&w))
-		return err_set(err, "this mistake would change nothing in this case");
+		return err_set(err, "the simulated mistake would change nothing in this case");
 	if (w.mistake == RECURRENCE_RUNS_ON)
 		for (int64_t h = 0; h < w.e.v_heads; h++)
 			run_head(&w, 0, w.e.sequences, h);

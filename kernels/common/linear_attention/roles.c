@@ -286,8 +286,8 @@ static int match_parts(const struct matching *m, int does)
 	if (delta && (beta->rank != m->last || !match_same_axes(m->problem, beta, 0, m->v, 0, m->last)))
 		return match_refuse(m->problem, beta, "the shape of v without its last axis", m->why);
 	if (!delta && (roles->sigmoid >= 0 || roles->doubled >= 0))
-		return err_set(m->why, "the inputs include a scalar for the sigmoid or the doubling of beta, but no "
-			"beta");
+		return err_set(m->why, "an input controls the sigmoid or the doubling of beta, but there is no input "
+		    "beta");
 	if (!gated && (roles->gate >= 0 || roles->gamma >= 0))
 		return err_set(m->why, "the inputs include a gate, but this family does not use one");
 	if (gated && roles->gate < 0 && (roles->gamma < 0 || (does & RECURRENCE_KEY_GATE) != 0))

@@ -130,7 +130,7 @@ expect "all(case['device_class'] == 'cpu' for case in c.values())"
 edit $norm 'EPSILON = 1e-6  # back' 'EPSILON = 1e-5'
 run verify --changed --device-class sm_90 # this machine cannot run any case for that device class
 expect_exit 3
-expect_says 'cases without a stored verdict of the device class sm_90 cannot run here'
+expect_says 'cases without a stored verdict for the device class sm_90 cannot run here'
 run verify --device-class h100
 expect_exit 2
 expect_says "unknown device class 'h100' (--device-class takes cpu or sm_N"

@@ -63,7 +63,7 @@ def look(kind, process, codes, out):
     counts[kind] += 1
     if process.returncode not in codes:
         wrong.append("%s ended with %d: %s" % (kind, process.returncode, out[1][-500:]))
-    if "set aside" in out[1] or "not kept" in out[1]:
+    if "set aside" in out[1] or "not stored" in out[1]:
         wrong.append("%s said: %s" % (kind, out[1][-500:]))
     if kind in ("verify", "force") and process.returncode == 1:
         for one in json.loads(out[0])["definitions"]:

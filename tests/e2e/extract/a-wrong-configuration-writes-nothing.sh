@@ -23,7 +23,7 @@ refused() {
 whole='"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 1000, "rms_norm_eps": 1e-5'
 from='--config my-model/config.json'
 config "$whole"
-refused $from --tp 3 "tp 3, ep 1: one of the degrees does not divide num_attention_heads of my-model, which is 4"
+refused $from --tp 3 "tp 3, ep 1: one of these degrees of parallelism does not divide num_attention_heads of my-model, which is 4"
 refused --model qwen3-30b-a3b --tp 5 --op-type moe "does not divide moe_intermediate_size of qwen3-30b-a3b, which is 768"
 refused --model qwen3-30b-a3b --ep 3 "ep 3 does not divide num_experts of qwen3-30b-a3b, which is 128"
 refused $from --op-type nothing "no module of my-model has definitions of op_type 'nothing'"

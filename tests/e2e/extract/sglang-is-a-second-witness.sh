@@ -46,7 +46,7 @@ expect_exit 0
 expect "r['sglang'] == {'file': 'python/sglang/srt/models/llama.py', 'disagreements': []}"
 diff -r one two || fail "the checkout changes the definitions"
 run extract --model llama-3.1-8b --no-verify --out two --repos elsewhere
-grep -q "^SGLang's python/sglang/srt/models/llama.py agrees with reftest's mapping$" "$work/out" || fail "the text does not say so"
+grep -q "^SGLang's python/sglang/srt/models/llama.py agrees with reftest's mapping of this model$" "$work/out" || fail "the text does not say so"
 
 step="another layer, another field, and one that the mapping lacks, in the checkout of repos_config.json"
 sed -i 's/self.down_proj = /self.down = /; s/config.vocab_size/config.words/' $models/llama.py
@@ -55,8 +55,8 @@ printf '    extra = 1\n    def more(self):\n        self.extra_norm = (\n       
 echo '{"target_dir": "elsewhere", "repositories": {"sglang": {"path": "elsewhere/sglang", "status": "cloned", "commit": "", "message": ""}}}' >repos_config.json
 extract
 expect_exit 0
-expect "sorted(r['sglang']['disagreements']) == sorted(['the model file has no o_proj, which is self_attn.o_proj in the mapping', 'the model file has no rotary_emb, which is rotary_emb in the mapping', 'the model file has no down_proj, which is mlp.down_proj in the mapping', 'the model file does not read vocab_size, but the mapping uses this field for lm_head', 'the model file has down (RowParallelLinear), which the mapping lacks', 'the model file has extra_norm (RMSNorm), which the mapping lacks'])"
+expect "sorted(r['sglang']['disagreements']) == sorted(['the model file has no o_proj, which is self_attn.o_proj in reftest\'s mapping', 'the model file has no rotary_emb, which is rotary_emb in reftest\'s mapping', 'the model file has no down_proj, which is mlp.down_proj in reftest\'s mapping', 'the model file does not read vocab_size, but reftest\'s mapping uses this field for lm_head', 'the model file has down (RowParallelLinear), which is not in reftest\'s mapping', 'the model file has extra_norm (RMSNorm), which is not in reftest\'s mapping'])"
 rm -r definitions && mkdir definitions
 run extract --model llama-3.1-8b --no-verify
-grep -q "^SGLang's python/sglang/srt/models/llama.py disagrees with reftest's mapping:$" "$work/out" || fail "the text does not say so"
-grep -q "^  the model file has no down_proj, which is mlp.down_proj in the mapping$" "$work/out" || fail "the text does not name the layer"
+grep -q "^SGLang's python/sglang/srt/models/llama.py disagrees with reftest's mapping of this model:$" "$work/out" || fail "the text does not say so"
+grep -q "^  the model file has no down_proj, which is mlp.down_proj in reftest's mapping$" "$work/out" || fail "the text does not name the layer"

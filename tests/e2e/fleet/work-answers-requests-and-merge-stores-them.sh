@@ -98,7 +98,7 @@ expect_exit 1
 lines "[e['stored'] for e in a] == [0] * 5"
 lines "'checksum' in m['unsigned']['refused'] and 'checksum' in m['edited']['refused']"
 lines "'verdict 2: ' in m['half']['refused']"
-lines "'another build of reftest made the verdict' in m['other build']['refused']"
+lines "'another build of reftest computed the verdict' in m['other build']['refused']"
 mine=$REFTEST_CACHE_KEY
 REFTEST_CACHE_KEY=$("$reftest" key)
 piped "$work/answers" cache merge --require-containment none

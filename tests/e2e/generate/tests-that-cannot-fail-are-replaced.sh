@@ -112,7 +112,7 @@ run generate --check
 expect_silence_about 'cannot collect'
 echo 'from no_such_module.inner import f' >>$tests/test_beside.py
 run generate --check
-expect_says 'note: pytest cannot collect 1 hand-written file, because' 'lacks imported modules, such as no_such_module' \
+expect_says 'note: pytest cannot collect 1 hand-written file, because' 'lacks modules that they import, such as no_such_module' \
 	'`pytest tests/references --continue-on-collection-errors` runs all other tests'
 echo 'import json, other_missing' >$tests/test_careful.py
 run generate --check

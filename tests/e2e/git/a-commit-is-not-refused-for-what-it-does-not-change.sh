@@ -79,7 +79,7 @@ commits commit --allow-empty -m 'a failure that the commit does not change'
 expect_says '2 definitions that this commit does not change are not verified (1 failed);' '`reftest verify --changed --staged` verifies them'
 expect_silence_about 'FAILED'
 run hook install
-expect_says '2 of 3 definitions are not verified; `reftest verify` verifies them. A commit verifies only the definitions that it changes'
+expect_says '2 of 3 definitions are not verified; `reftest verify` verifies them. The hook verifies only the definitions that a commit changes'
 run hook install --all
 expect_silence_about 'not verified;'
 refused commit --allow-empty -m 'a failure that the commit does not change'

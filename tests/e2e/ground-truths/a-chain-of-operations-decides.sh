@@ -69,10 +69,10 @@ done
 # If a chain names something that does not exist, the definition is invalid, and the message gives the line and column.
 for bad in \
 	"missing|[right[0], dict(right[1], inputs={'A': 'nonesuch', 'B': 'projection'})]|no input of the definition and no output of an earlier step has the name \"nonesuch\"" \
-	"circular|[dict(right[0], inputs={'hidden_states': 'y', 'weight': 'scale'}), right[1]]|the chain is circular: step 1 needs \"y\", which only this or a later step makes" \
+	"circular|[dict(right[0], inputs={'hidden_states': 'y', 'weight': 'scale'}), right[1]]|the chain is circular: step 1 needs \"y\", which only this or a later step produces" \
 	"itself|[dict(right[0], inputs={'hidden_states': 'normed', 'weight': 'scale'}), right[1]]|the chain is circular: step 1 needs \"normed\"" \
-	"lost|[right[0]]|no step makes the output \"y\" of the definition" \
-	"twice|[right[0], right[1], right[1]]|step 2 already makes this output" \
+	"lost|[right[0]]|no step produces the output \"y\" of the definition" \
+	"twice|[right[0], right[1], right[1]]|step 2 already produces this output" \
 	"axis|[dict(right[0], outputs={'output': {'name': 'n', 'shape': ['rows', 'wide'], 'dtype': 'float32'}}), right[1]]|expected the name of an axis of the definition, found \"wide\"" \
 	"taken|[dict(right[0], outputs={'output': {'name': 'x', 'shape': ['rows'], 'dtype': 'float32'}}), right[1]]|the name \"x\" is already used" \
 	"field|[dict(right[0], input={}), right[1]]|a step has no field \"input\"" \

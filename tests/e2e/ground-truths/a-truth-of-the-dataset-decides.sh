@@ -141,7 +141,7 @@ for case in \
 	"raises|line 3, in run" \
 	"writes|truths/row_energy/writes.py: it changed its input 'x', first at [0, 0]" \
 	"broken|truths/row_energy/broken.py:2:12: the ground truth is not valid Python" \
-	"nameless|truths/row_energy/nameless.py: expected a function run at top level" \
+	"nameless|truths/row_energy/nameless.py: expected a function run() at top level" \
 	"shape|truths/row_energy/shape.py: output 'y' is (4, 1) float32, but it is declared as (4,) float32" \
 	"exits|truths/row_energy/exits.py called sys.exit(enough)" \
 	"dies|truths/row_energy/dies.py did not answer: its process terminated with" \

@@ -87,7 +87,7 @@ expect_case misses error "'inputs'"
 expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
 # The bounds of a family depend on its scalars, which must be known before the function runs.
 expect_case scalar skipped "'no_ground_truth'"
-expect "\"make makes the Python scalar 'eps'\" in $(made scalar)['message']"
+expect "\"make computes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"
 expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
 expect_case no_function error "'inputs'"

@@ -169,8 +169,8 @@ WORDS="On sizes that reftest chose, which may be invalid for this operation, and
 	expect "__import__('os').environ['WORDS'] in d['without_bias']['cases'][0]['message']"
 made loads_not error inputs "it failed to load: NameError: name 'undefined' is not defined"
 made large error inputs "input 'x' is (35184372088832, 8) float32" "and n = 4"
-made no_function error inputs 'init has no function at top level whose name ends with _init'
-made no_python error inputs 'init is not valid Python at line 1, column 15: '
+made no_function error inputs 'the field "init" defines no function at top level with a name that ends with _init'
+made no_python error inputs 'the field "init" is not valid Python at line 1, column 15: '
 made broken error inputs "the inputs break the definition's constraint index.max() < n"
 finding others "_made_init returns 'workspace', but the definition has no such input"
 finding other_name "_made_init returns no input 'x'; 'input' is used instead, because no other returned tensor has the dtype and the shape of the missing input"

@@ -52,7 +52,7 @@ expect "'kv_indices has 8 at flat index 2' in c['$name', 'workload:outside']['me
 expect "'kv_indices has -1' in c['$name', 'workload:negative']['message']"
 expect "'kv_indptr[2] is 2' in c['$name', 'workload:decreasing']['message']"
 expect "'kv_last_page_len[0] is 0' in c['$name', 'workload:empty-page']['message']"
-expect "'a last page holds 1 to 16 keys' in c['$name', 'workload:long-page']['message']"
+expect "'the last page of a sequence holds 1 to 16 keys' in c['$name', 'workload:long-page']['message']"
 expect "sorted(set(all_of('$name', 'status'))) == ['invalid', 'passed'] and all_of('$name', 'status').count('invalid') == 5"
 expect "any(case['axes']['num_pages'] == 8 and case['status'] == 'passed' for case in d['$name']['cases'])"
 expect "all(case['outputs'][0]['atol'] == 2**-12 for case in d['$name']['cases'] if case['status'] == 'passed')"

@@ -53,7 +53,7 @@ LINES = {
             ({"kv_indptr": [0, 1, 2]}, "num_kv_indices == kv_indptr[-1].item(): 3 == 2 is false"),
             ({"kv_indices": [3, 4, 3]}, "kv_indices has 4 at flat index 1; there are only 4 pages, numbered from 0"),
             ({"kv_indices": [3, 0, 2147483647]}, "kv_indices has 2147483647"),
-            ({"kv_last_page_len": [4, 0]}, "kv_last_page_len[1] is 0: a last page holds 1 to 16 keys"),
+            ({"kv_last_page_len": [4, 0]}, "kv_last_page_len[1] is 0: the last page of a sequence holds 1 to 16 keys"),
             ({"kv_last_page_len": [-1, 16]}, "kv_last_page_len[0] is -1"),
         ],
     ),
@@ -66,7 +66,7 @@ LINES = {
             ({"kv_indptr": [0, 4, 3]}, "kv_indptr[1] is 4"),
             ({"kv_indices": [2, 0, 3]}, "kv_indices has 3 at flat index 2; there are only 3 pages, numbered from 0"),
             ({"kv_indices": [-1, 0, 2]}, "kv_indices has -1"),
-            ({"kv_last_page_len": [65, 7]}, "kv_last_page_len[0] is 65: a last page holds 1 to 64 keys"),
+            ({"kv_last_page_len": [65, 7]}, "kv_last_page_len[0] is 65: the last page of a sequence holds 1 to 64 keys"),
         ],
     ),
     SPARSE: (

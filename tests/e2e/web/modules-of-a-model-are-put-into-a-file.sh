@@ -70,7 +70,7 @@ echo '{"architectures": ["DeepseekV3ForCausalLM"], "num_hidden_layers": 5, "firs
 sed -i 's/"model:llama-3.1-8b"/"model:my-model"/' definitions/rmsnorm/rmsnorm_h4096.json
 run web --config my-model/config.json
 expect_exit 0
-grep -q "rmsnorm/rmsnorm_h4096 has the tag of my-model, but the mapping of this model has no module for this definition" "$work/err" ||
+grep -q "rmsnorm/rmsnorm_h4096 has the tag of my-model, but reftest's mapping of this model has no module for this definition" "$work/err" ||
 	fail "the definition is not reported"
 grep -A 1 'moe: {' "$work/out" | grep -q 'count: 5,' || fail "the number of layers with experts is another"
 grep -q ' mlp: {' "$work/out" && fail "a module of which the model has none is listed"
