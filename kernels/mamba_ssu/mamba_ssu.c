@@ -480,8 +480,8 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 			continue;
 		if (slot < 0 || slot >= e->slots)
 			rc = err_set(
-			    err, "%s[%lld] is %lld, but the %lld slots are numbered from 0, and only %lld stands for "
-				 "padding",
+			    err, "%s[%lld] is %lld, but must be at least 0 and less than %lld (the number of slots), "
+				 "or %lld for padding",
 			    name, (long long)b, (long long)slot, (long long)e->slots, (long long)pad);
 		else if (owner[slot] != 0)
 			rc = err_set(err, "%s[%lld] is slot %lld, which sequence %lld also updates", name, (long long)b,

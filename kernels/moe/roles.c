@@ -237,13 +237,13 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	int have = (roles->factor_up >= 0) + (roles->factor_gate >= 0) + (roles->factor_down >= 0);
 
 	if (have != 0 && have != 3)
-		return err_set(why, "the definition has %d of the three factors on an expert's products (up, gate, "
-				    "down); it must have all or none", have);
+		return err_set(why, "the inputs include %d of the three factors for the products of an expert (up, "
+				    "gate and down); they must include all three or none", have);
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "each factor on an expert's products must have the shape [experts], where experts is "
-			       "the same axis as in the weights");
+			       "each factor for the products of an expert must have the shape [experts], where "
+			       "experts is the same axis as in the weights");
 	return 0;
 }
 
@@ -258,8 +258,8 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 	if (!has_axis(problem, roles->logits, 0, tokens) || !has_axis(problem, roles->ids, 0, tokens))
 		return err_set(why, "the routing logits or the chosen experts must have one row per token");
 	if (roles->ids >= 0 && (roles->bias >= 0 || roles->scaling >= 0))
-		return err_set(why, "the chosen experts are an input; a routing bias or a scaling factor would have "
-				    "no effect");
+		return err_set(why, "the inputs include the chosen experts, so a routing bias or a scaling factor "
+				    "would have no effect");
 	if (roles->bias >= 0 && !has_axis(problem, roles->bias, 0, problem->inputs[roles->logits].axis[1]))
 		return match_refuse(problem, &problem->inputs[roles->bias],
 				    "a routing bias [experts], where experts is the same axis as in the logits", why);

@@ -407,8 +407,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	                        .page_size = e.page_size,
 	                        .contents = c->contents};
 	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
-		return err_set(err, "page: a page table of %lld sequences with %lld indices of %lld pages of size %lld "
-				    "is impossible",
+		return err_set(err, "page: no page table can have %lld sequences, %lld indices, %lld pages and a "
+				    "page size of %lld",
 		               (long long)table->sequences, (long long)table->indices, (long long)table->pages,
 		               (long long)table->page_size);
 	if (table->indices > table->pages) {

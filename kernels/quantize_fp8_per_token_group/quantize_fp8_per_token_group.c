@@ -114,7 +114,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		return -1;
 	if (has_other_scales(problem))
 		return err_set(why, "the definition's name, a tag or the description says that scales are powers of "
-				    "two; this family has no such scales");
+				    "two; this op family does not compute such scales");
 	return 0;
 }
 

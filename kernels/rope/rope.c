@@ -136,8 +136,8 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "some of the rotated tensors are flat and others are not; input '%s' "
-					    "differs from the first", x->name);
+			return err_set(why, "all rotated tensors or none of them must be flat, but input '%s' "
+					    "differs from the first rotated tensor", x->name);
 	}
 	return 0;
 }
@@ -279,7 +279,7 @@ enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 static const struct op_edge edges[] = {
     {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"first_position", "position 0 uses the first row of the cache; if there is no cache, position 0 is not rotated"},
-    {"last_position", "the last row of the cache is a valid position"},
+    {"last_position", "the index of the last row of the cache is a valid position"},
     {NULL, NULL},
 };
 

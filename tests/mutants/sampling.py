@@ -171,7 +171,7 @@ DIAGNOSES = {
     "boundary token dropped": "top_k - 1 tokens were kept, not top_k",
     "k of 64 at most": "top_k was limited to 64",
     "2 % too large": r"(was|were) multiplied by 1\.02",
-    "softmax for renormalising": "a softmax of the kept probabilities was taken",
+    "softmax for renormalising": "softmax was applied to the kept probabilities",
     "k of 1024 at most": "top_k was limited to 1024",
     "returns NaN": "is NaN everywhere",
     "crossing token dropped": "the token that crosses top_p was dropped",

@@ -112,7 +112,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&b, "must have neither a routing bias");
 	per_tensor(&b, renorm_text, 2, false);
 	b.problem.input_count--;
-	expect_refused(&b, "has 2 of the three factors");
+	expect_refused(&b, "include 2 of the three factors");
 	routed(&b, "", DTYPE_INT64, false);
 	expect_refused(&b, "'topk_ids'");
 	routed(&b, "", DTYPE_INT32, false);
