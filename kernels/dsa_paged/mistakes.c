@@ -93,10 +93,12 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "entries that are -1 in the list of keys were read as row 0", .before = padding_is_row_0, .by = 0},
     {.says = "entries that are -1 in the list of keys were read as the last row", .before = padding_is_last_row},
     {.says = "the list of keys ended at its first -1", .before = padding_ends},
-    {.says = "entries that are 0 in the list of keys were skipped, like entries that are -1", .before = row_0_is_padding, .by = 0},
+    {.says = "entries that are 0 in the list of keys were skipped, like entries that are "
+	     "-1", .before = row_0_is_padding, .by = 0},
     {.says = "the second half of the list of keys was not read", .before = half_of_list},
     {.says = "every query used the first query's list of keys", .before = before_first, .role = "sparse", .by = 0},
-    {.says = "every sequence used the weights of the first sequence", .before = before_first, .role = "weights", .by = 0},
+    {.says = "every sequence used the weights of the first "
+	     "sequence", .before = before_first, .role = "weights", .by = 0},
     {.says = "relu was not applied to the scores", .in_oracle = INDEXER_NO_RELU},
     {.says = "relu was applied to the sum over the heads, not to the product of each head", .in_oracle = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
     {.says = "the weights of the heads were left out", .in_oracle = INDEXER_NO_WEIGHTS},
@@ -110,7 +112,8 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "the first keys were chosen, whatever their scores", .in_oracle = INDEXER_FIRST_KEYS},
     {.says = "the last keys were chosen, whatever their scores", .in_oracle = INDEXER_LAST_KEYS},
     {.says = "top_k - 1 keys were chosen, not top_k", .in_oracle = INDEXER_ONE_LESS},
-    {.says = "the list of keys contained positions in the sequence, not row numbers of the cache", .in_oracle = INDEXER_PLACES},
+    {.says = "the list of keys contained positions in the sequence, not row numbers of the "
+	     "cache", .in_oracle = INDEXER_PLACES},
     {.says = "the lengths of sequences were rounded up to whole pages", .in_oracle = INDEXER_WHOLE_PAGES},
     {.says = "entries without a chosen key had the value 0, not -1", .in_oracle = INDEXER_ZEROS},
     {.says = "keys whose score is 0 were never chosen", .in_oracle = INDEXER_NO_ZERO_SCORES},

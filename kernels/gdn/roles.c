@@ -115,8 +115,8 @@ static int match_heads(const struct op_problem *problem, const struct gdn_roles 
 	if (!match_same_axes(problem, q, 0, k, 0, last - 1) || !match_same_axes(problem, q, last, k, last, 1) ||
 	    match_fixed_length(problem, q, last) < 1 || match_fixed_length(problem, q, last) > GDN_DIM_MOST)
 		return match_refuse(problem, k,
-				    "the axes of q, except that the number of heads may differ; the last axis must be const and "
-				    "at most 256",
+				    "the axes of q, except that the number of heads may differ; the last axis must "
+				    "be const and at most 256",
 				    why);
 	if (!match_same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || match_fixed_length(problem, v, last) < 1 ||
 	    match_fixed_length(problem, v, last) > GDN_DIM_MOST)

@@ -598,7 +598,8 @@ static const struct op_mistake mistakes[] = {
     {.says = "the decay was exp(A), not exp(A dt)", .in_oracle = NO_STEP_IN_DECAY},
     {.says = "the decay was A dt, not exp(A dt)", .in_oracle = NO_EXP},
     {.says = "A was used as a logarithm: the decay was exp(-exp(A) dt)", .in_oracle = A_LOG},
-    {.says = "softplus was not applied to dt, or it was applied although the definition does not do so", .in_oracle = OTHER_SOFTPLUS},
+    {.says = "softplus was not applied to dt, or it was applied although the definition does not do "
+	     "so", .in_oracle = OTHER_SOFTPLUS},
     {.says = "dt went through softplus although dt_softplus is false", .before = before_set, .role = "softplus", .by = 1},
     {.says = "the softplus of dt was left out although dt_softplus is true", .before = before_set, .role = "softplus", .by = 0},
     {.says = "softplus was not applied to values of dt above 5", .in_oracle = SOFTPLUS_UP_TO, .by = 5},

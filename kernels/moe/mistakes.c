@@ -109,7 +109,8 @@ const struct op_mistake moe_mistakes[] = {
     {.says = "top_k + 1 experts were chosen, not top_k", .in_oracle = MOE_PICK_MORE},
     {.says = "top_k - 1 experts were chosen, not top_k", .in_oracle = MOE_PICK_LESS},
     {.says = "only the result of each token's first chosen expert was used", .in_oracle = MOE_FIRST_PICK},
-    {.says = "only the result of each token's last expert was used: it overwrote the results of the others instead of being added to them", .in_oracle = MOE_OVERWRITTEN},
+    {.says = "only the result of each token's last expert was used: it overwrote the results of the others instead "
+	     "of being added to them", .in_oracle = MOE_OVERWRITTEN},
     {.says = "the smallest scores were chosen", .in_oracle = MOE_SMALLEST},
     {.says = "experts were chosen from all groups, not only from the kept ones", .in_oracle = MOE_NO_GROUPS},
     {.says = "topk_group + 1 groups were kept, not topk_group", .in_oracle = MOE_GROUP_MORE},
@@ -134,37 +135,48 @@ const struct op_mistake moe_mistakes[] = {
     {.says = "the given weights were divided by their sum", .in_oracle = MOE_GIVEN_DIVIDED},
     {.says = "the bits of the given weights were read as float16, not as bfloat16", .in_oracle = MOE_GIVEN_HALF},
     {.says = "the given weights lost their sign", .in_oracle = MOE_GIVEN_MAGNITUDE},
-    {.says = "an expert that a token lists twice was used only once, with its last weight", .in_oracle = MOE_TWICE_ONE_PART},
-    {.says = "an expert that a token lists twice was used only once, with its first weight", .in_oracle = MOE_TWICE_FIRST},
+    {.says = "an expert that a token lists twice was used only once, with its last "
+	     "weight", .in_oracle = MOE_TWICE_ONE_PART},
+    {.says = "an expert that a token lists twice was used only once, with its first "
+	     "weight", .in_oracle = MOE_TWICE_FIRST},
     {.says = "the routing bias was left out", .before = before_set, .role = "bias", .by = 0},
     {.says = "the routed scaling factor was left out", .before = before_set, .role = "scaling", .by = 1},
     {.says = "the routed scaling factor was always 2.5", .before = before_set, .role = "scaling", .by = 2.5},
     {.says = "the offset of the local experts was ignored", .before = before_set, .role = "offset", .by = 0},
     {.says = "the offset of the local experts was one too large", .before = before_add, .role = "offset", .by = 1},
     {.says = "the offset of the local experts was rounded down to a multiple of the number of local experts", .before = round_offset_down, .role = "offset", .other = "weights1"},
-    {.says = "expert numbers were taken modulo the number of local experts, so experts of other devices were treated as local", .in_oracle = MOE_MODULO_LOCAL},
+    {.says = "expert numbers were taken modulo the number of local experts, so experts of other devices were "
+	     "treated as local", .in_oracle = MOE_MODULO_LOCAL},
     {.says = "the last expert of this device was left out", .in_oracle = MOE_LAST_EXPERT},
     {.says = "each expert processed only its first 64 tokens", .in_oracle = MOE_TILE, .by = 64},
     {.says = "each expert processed only its first 128 tokens", .in_oracle = MOE_TILE, .by = 128},
-    {.says = "an expert whose number of tokens is a multiple of 16 did not process its last token", .in_oracle = MOE_LAST_OF_MULTIPLE, .by = 16},
+    {.says = "an expert whose number of tokens is a multiple of 16 did not process its last "
+	     "token", .in_oracle = MOE_LAST_OF_MULTIPLE, .by = 16},
     {.says = "the routing weight was applied to the input instead of the output, or to the output instead of the input", .before = before_variant, .by = MOE_WEIGHT_ON_INPUT},
     {.says = "the routing weight was applied twice: to the input and to the output", .in_oracle = MOE_WEIGHT_TWICE},
     {.says = "the scales of the hidden states were left out", .before = before_set, .role = "hidden_scale", .by = 1},
     {.says = "the scales of the hidden states were read with their axes exchanged", .in_oracle = MOE_HIDDEN_SCALE_TURNED},
-    {.says = "the scale of the second matrix product was left out", .before = before_set, .role = "factor_down", .by = 1},
+    {.says = "the scale of the second matrix product was left "
+	     "out", .before = before_set, .role = "factor_down", .by = 1},
     {.says = "the weights of the chosen experts were left out", .before = before_set, .role = "id_weights", .by = 1},
     {.says = "weights were divided by their scales, not multiplied", .before = invert_both, .role = "scale1", .other = "scale2"},
     {.says = "the scales of weights were read with their axes exchanged", .before = turn_both, .role = "scale1", .other = "scale2"},
-    {.says = "column j of the weights used the scale of block j modulo the number of blocks, not the scale of its own block", .in_oracle = MOE_SCALES_INTERLEAVED},
+    {.says = "column j of the weights used the scale of block j modulo the number of blocks, not the scale of its "
+	     "own block", .in_oracle = MOE_SCALES_INTERLEAVED},
     {.says = "the scales of weights were rounded to powers of two", .before = both_to_powers_of_two, .role = "scale1", .other = "scale2"},
     {.says = "the scales of weights were rounded to bfloat16", .before = round_both, .role = "scale1", .other = "scale2", .by = DTYPE_BFLOAT16},
     {.says = "the scales of weights were limited to 1", .before = limit_both, .role = "scale1", .other = "scale2", .by = 1},
-    {.says = "the input of the second matrix product was rounded to float8_e4m3fn", .in_oracle = MOE_INNER_ROUNDED, .by = DTYPE_FLOAT8_E4M3FN},
-    {.says = "magnitudes in the input of the second matrix product were limited to 448, the largest number of float8_e4m3fn", .in_oracle = MOE_INNER_LIMIT, .by = 448},
-    {.says = "the result of the first matrix product was rounded to bfloat16", .in_oracle = MOE_PRODUCTS_ROUNDED, .by = DTYPE_BFLOAT16},
+    {.says = "the input of the second matrix product was rounded to "
+	     "float8_e4m3fn", .in_oracle = MOE_INNER_ROUNDED, .by = DTYPE_FLOAT8_E4M3FN},
+    {.says = "magnitudes in the input of the second matrix product were limited to 448, the largest number of "
+	     "float8_e4m3fn", .in_oracle = MOE_INNER_LIMIT, .by = 448},
+    {.says = "the result of the first matrix product was rounded to "
+	     "bfloat16", .in_oracle = MOE_PRODUCTS_ROUNDED, .by = DTYPE_BFLOAT16},
     {.says = "the hidden states were rounded to float16", .in_oracle = MOE_HIDDEN_ROUNDED, .by = DTYPE_FLOAT16},
-    {.says = "the magnitudes of the experts' weights were limited to 240, the largest number of float8_e4m3fnuz", .before = limit_both, .role = "weights1", .other = "weights2", .by = 240},
+    {.says = "the magnitudes of the experts' weights were limited to 240, the largest number of "
+	     "float8_e4m3fnuz", .before = limit_both, .role = "weights1", .other = "weights2", .by = 240},
     {.says = "subnormal weights of float8_e4m3fn were set to 0", .before = flush_both, .role = "weights1", .other = "weights2", .by = 0x1p-6},
-    {.says = "the magnitudes of the weights of the first matrix product were limited to 6, the largest number of float4_e2m1", .before = before_clamp, .role = "weights1", .by = 6},
+    {.says = "the magnitudes of the weights of the first matrix product were limited to 6, the largest number of "
+	     "float4_e2m1", .before = before_clamp, .role = "weights1", .by = 6},
     {.says = NULL},
 };

@@ -192,7 +192,9 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 		return err_set(
 		    err,
 		    "the routing divides %lld experts into %lld groups and keeps %lld of these groups; all groups "
-		    "must have the same size, and the number of kept groups must be at least 1 and at most the number of groups",
+		    "must have the same size, and the number of kept groups must be at least 1 and at most the "
+		    "number of "
+		    "groups",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
 		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group must have at "

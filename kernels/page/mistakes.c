@@ -8,8 +8,10 @@ const struct op_mistake page_mistakes[] = {
     {.says = "tokens were written to the page of the next entry in the page table", .in_oracle = PAGE_NEXT_PAGE},
     {.says = "tokens were written to the next slot of their page", .in_oracle = PAGE_NEXT_SLOT},
     {.says = "tokens were written to the last page of their sequence", .in_oracle = PAGE_LAST_PAGE},
-    {.says = "the slot was computed from the length of the last page, not from the token's position", .in_oracle = PAGE_LAST_SLOT},
-    {.says = "the slot was computed from the token's index in the batch, not from its position", .in_oracle = PAGE_SLOT_IN_BATCH},
+    {.says = "the slot was computed from the length of the last page, not from the token's "
+	     "position", .in_oracle = PAGE_LAST_SLOT},
+    {.says = "the slot was computed from the token's index in the batch, not from its "
+	     "position", .in_oracle = PAGE_SLOT_IN_BATCH},
     {.says = "the page size was halved", .in_oracle = PAGE_HALF_PAGE},
     {.says = "the slot was the page's number, as if each page held only one token", .in_oracle = PAGE_FIRST_SLOT},
     {.says = "the slot was the token's position, and the page table was not used", .in_oracle = PAGE_POSITION_AS_SLOT},

@@ -761,7 +761,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
 	    PROBLEM("g", "sampling", axes, plain, filtered),
 	};
-	static const char *const parts[] = {"logits",     "indices", "no convention says which of these filters is applied first", "[rows, vocabulary]",
+	static const char *const parts[] = {"logits",     "indices", "no convention says which of these filters is "
+								     "applied first", "[rows, vocabulary]",
 	                                    "must have at least", "neither", "neither"};
 
 	(void)state;

@@ -330,7 +330,7 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 		goto leave;
 	rest = answer.length == 0 ? NULL : arena_copy(arena, answer.data, answer.length);
 	if ((version = next_line(&rest)) == NULL) {
-		err_set(err, "%s printed no Python version, so it is no usable Python interpreter", python);
+		err_set(err, "%s printed no Python version, so it is not a usable Python interpreter", python);
 		goto leave;
 	}
 	out->python = version;
