@@ -452,7 +452,8 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
 		at++;
 	most = read_group(x, at / group, group, quantize_eps(c), values);
 	err_set(why, "%lld of %lld elements are not x / scale, rounded to the nearest float8_e4m3fn; the first is at %s: "
-		     "%.9g divided by the scale %.9g / 448 is %.9g, so the element must be %g, but it is %g in the reference",
+		     "%.9g divided by the scale (%.9g / 448) is %.9g, so the element must be %g, but it is %g in "
+		     "the reference",
 	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
 	        check_place(reference, at, place, sizeof place), values[at % group], most,
 	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),

@@ -46,7 +46,7 @@ const struct op_mistake sampling_mistakes[] = {
      .in_oracle = SAMPLING_MIN_P_OF_SUM},
     {.says = "min_p was ignored", .in_oracle = SAMPLING_MIN_P_IGNORED, .narrower = {SAMPLING_MIN_P_SQUARED}},
     {.says = "only the most likely token was kept (greedy)", .in_oracle = SAMPLING_GREEDY},
-    {.says = "kept tokens had equal probabilities", .in_oracle = SAMPLING_DRAWN_EVENLY},
+    {.says = "the kept tokens were given equal probabilities", .in_oracle = SAMPLING_DRAWN_EVENLY},
     {.says = "softmax was applied to the kept probabilities", .in_oracle = SAMPLING_SOFTMAX},
     {.says = "the kept probabilities were not divided by their sum", .in_oracle = SAMPLING_NOT_DIVIDED},
     {.says = "the kept probabilities were divided by their sum over all rows", .in_oracle = SAMPLING_SUM_OF_BATCH},

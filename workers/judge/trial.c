@@ -176,7 +176,8 @@ static void list_constants(struct trial *trial)
 		if (isnan(trial->job->constants[i].value))
 			trial_add_finding(trial, arena_printf(&trial->arena,
 							      "%s is unattested: nothing in the definition states "
-							      "its value; the outputs of the reference imply that it is %g",
+							      "its value; the outputs of the reference imply that "
+							      "it is %g",
 							      constant->name, constant->value));
 	}
 	trial->verdict.constants = values;

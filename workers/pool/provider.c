@@ -356,7 +356,8 @@ const char *provider_answer(struct provider *provider, int64_t now_ms)
 	if (provider->busy && provider->refused != NULL)
 		return answer_failed(provider, provider->refused);
 	if (provider->busy && given_up(provider)) {
-		snprintf(sentence, sizeof sentence, "%s ended the provider's process %d times in this run and is not used again",
+		snprintf(sentence, sizeof sentence, "%s caused the provider's process to end %d times in this run, "
+						    "so it is not used again",
 			 provider->asked->name, ENDS_MAX);
 		return answer_failed(provider, sentence);
 	}

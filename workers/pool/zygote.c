@@ -678,7 +678,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 	if (event == CHILD_NOTHING && (now_ms < child->deadline_ms || child->state == CHILD_SPARE))
 		return 0;
 	if (child->state != CHILD_SPARE && !child->used && runners->failures++ >= FAILURES_MAX)
-		return err_set(err, "the runner processes end before they are ready (%s): %.*s",
+		return err_set(err, "the runner processes ended before they were ready (%s): %.*s",
 		               child->ended ? process_end(child->status).text : "it took too long",
 		               (int)(child->printed.length < 1000 ? child->printed.length : 1000),
 		               child->printed.length == 0 ? "" : child->printed.data);
