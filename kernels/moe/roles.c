@@ -193,9 +193,11 @@ static int match_weights(const struct op_problem *problem, const struct moe_role
 	first = &problem->inputs[roles->weights1];
 	second = &problem->inputs[roles->weights2];
 	if (first->axis[0] != second->axis[0])
-		return match_refuse(problem, second, "as many experts as the weights of the first product have", why);
+		return match_refuse(problem, second, "as many experts as the weights of the first matrix product "
+						     "have", why);
 	if (!divides(problem, first->axis[1], second->axis[2], 2))
-		return match_refuse(problem, first, "twice as many rows as the second weights have columns", why);
+		return match_refuse(problem, first, "twice as many rows as the weights of the second matrix "
+						    "product have columns", why);
 	return 0;
 }
 
@@ -205,8 +207,8 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 	const struct op_arg *s1, *s2, *hidden;
 
 	if ((roles->scale1 < 0) != (roles->scale2 < 0))
-		return err_set(why, "only one of the two weights has block scales; either both or neither must have "
-				    "them");
+		return err_set(why, "only one of the two weight tensors has block scales; both must have them, or "
+				    "neither");
 	if (roles->scale1 >= 0) {
 		s1 = &problem->inputs[roles->scale1];
 		s2 = &problem->inputs[roles->scale2];
@@ -374,8 +376,8 @@ int moe_extent_check(const struct op_case *c, const struct moe_roles *roles, str
 		return err_set(err, "the number of experts is 0");
 	if (size_of(c, roles->weights1, 1) != 2 * e.intermediate)
 		return err_set(
-		    err, "the first weights have %lld rows and the second weights have %lld columns; there must "
-			 "be twice as many rows as columns",
+		    err, "the weights of the first matrix product have %lld rows, and those of the second have %lld "
+			 "columns; there must be twice as many rows as columns",
 		    (long long)size_of(c, roles->weights1, 1), (long long)e.intermediate);
 	for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
 		if (scales[i].input >= 0 &&

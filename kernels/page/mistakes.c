@@ -17,7 +17,7 @@ const struct op_mistake page_mistakes[] = {
     {.says = "new keys were added to the old contents of the cache, not written over them", .in_oracle = PAGE_ADDED_KEYS},
     {.says = "in the caches, all slots without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED},
     {.says = "in the cache of keys, all slots without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED_KEYS},
-    {.says = "padding was written as a token of the first sequence", .in_oracle = PAGE_PADDING_FIRST},
+    {.says = "padding tokens were written as tokens of the first sequence", .in_oracle = PAGE_PADDING_FIRST},
     {.says = "the tokens after the first padding token were ignored", .in_oracle = PAGE_PADDING_ENDS},
     {.says = "the key of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_KEYS},
     {.says = "the value of the last token was not written", .in_oracle = PAGE_LAST_TOKEN_VALUES},

@@ -596,7 +596,7 @@ static const struct op_coverage coverage[] = {
      .values = {{"64", 64, 64, "has groups of 64 channels"}, {"128", 128, 128, "has groups of 128 channels"},
 		{"other", 1, 0x1p62, NULL}}},
     {"groups in a row", groups_in_row,
-     .values = {{"one", 1, 1, "has one group in a row"}, {"several", 2, 0x1p62, "has several groups in a row"}}},
+     .values = {{"one", 1, 1, "has one group per row"}, {"several", 2, 0x1p62, "has several groups per row"}}},
     COVERAGE_OPTION("floor of scales", "eps", "input", "has the floor of scales among its inputs", "hidden",
 		    "has a hidden floor of scales"),
     COVERAGE_DTYPES("hidden"),

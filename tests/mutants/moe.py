@@ -180,7 +180,7 @@ DIAGNOSES = {
     "gates clamped to 10": "the magnitude of the gate was limited to 10",
     "codes beyond 240 clamped": "the magnitudes of the experts' weights were limited to 240, the largest number of float8_e4m3fnuz",
     "subnormal codes flushed": "subnormal weights of float8_e4m3fn were set to 0",
-    "halves interleaved": "the first weights were read as alternating rows of up and gate, not as two halves",
+    "halves interleaved": "the weights of the first matrix product were read as alternating rows of up and gate, not as two halves",
     "weight left out": "the weights of the chosen experts were left out",
     "weight applied to input and output": "the routing weight was applied twice: to the input and to the output",
     "softmax for sigmoid": "scores were the softmax of the logits, not their sigmoids",

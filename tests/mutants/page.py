@@ -96,5 +96,5 @@ DIAGNOSES = {
     "keys by way of float16": "(was|were) rounded to float16",
     "values held within 448": "(was|were) limited to magnitudes of 448",
     "the first padding ends the batch": "the tokens after the first padding token were ignored",
-    "padding moved to the first sequence": "padding was written as a token of the first sequence",
+    "padding moved to the first sequence": "padding tokens were written as tokens of the first sequence",
 }

@@ -148,7 +148,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 	if (on_path("python3", out, size) == 0)
 		return 0;
 	return err_set(err,
-	               "there is no python3 on PATH and no .venv in %s; %swith --python, name an interpreter that has torch",
+	               "there is no python3 on PATH and no .venv in %s; %suse --python to name an interpreter that "
+		       "has torch",
 	               root == NULL ? "the dataset" : root,
 	               machine_installed() ? "" : "to create a .venv, run `make verify` in the checkout of reftest, or ");
 }

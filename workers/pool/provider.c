@@ -166,8 +166,9 @@ bool provider_ready(struct provider *provider)
 	if (provider->busy)
 		return false;
 	if (provider->process.pid == 0 && provider->started_last)
-		refuse(provider, "the provider's process ended; no new process is started in this run, because references could "
-				 "change its memory (`reftest doctor` explains this as process_memory)");
+		refuse(provider, "the provider's process ended; no new process is started in this run, because "
+				 "references could change its memory (see process_memory in the output of `reftest "
+				 "doctor`)");
 	if (provider->refused == NULL && provider->process.pid == 0 && start(provider, &err) != 0) {
 		end_process(provider);
 		refuse(provider, err.text);
