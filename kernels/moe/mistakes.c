@@ -127,7 +127,7 @@ const struct op_mistake moe_mistakes[] = {
     {.says = "the chosen logits were limited to 80", .in_oracle = MOE_LOGIT_LIMIT, .by = 80},
     {.says = "weights were not divided by their sum", .in_oracle = MOE_NOT_DIVIDED},
     {.says = "weights were divided by the sum of all scores, not of the chosen ones", .in_oracle = MOE_DIVIDED_BY_ALL},
-    {.says = "weights were divided by the sum over the experts of this device", .in_oracle = MOE_DIVIDED_BY_LOCAL},
+    {.says = "weights were divided by the sum of only those weights that belong to experts of this device", .in_oracle = MOE_DIVIDED_BY_LOCAL},
     {.says = "every chosen expert was given the same weight", .in_oracle = MOE_EVEN},
     {.says = "the weights of a token's chosen experts were in reverse order", .in_oracle = MOE_REVERSED_WEIGHTS},
     {.says = "the weights of the chosen experts were left out", .in_oracle = MOE_WEIGHT_1},

@@ -79,7 +79,7 @@ DIAGNOSES = {
     "neighbouring columns swapped": r"elements 2 i and 2 i \+ 1 of output 'C' were exchanged along axis 1",
     "returns zeros": "(was|were) 0",
     "returns a constant": "every element of output 'C' was 7",
-    "added up in float16, 64 k at a time": "sums of 64 products were rounded to the dtype of the output",
+    "added up in float16, 64 k at a time": "partial sums of 64 products were rounded to the dtype of the output",
     "two halves, each rounded to float16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "two halves, each rounded to bfloat16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "B held within 1000": "(was|were) limited to magnitudes of 1000",

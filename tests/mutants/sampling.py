@@ -174,7 +174,7 @@ DIAGNOSES = {
     "softmax for renormalising": "softmax was applied to the kept probabilities",
     "k of 1024 at most": "top_k was limited to 1024",
     "returns NaN": "is NaN everywhere",
-    "crossing token dropped": "the token that crosses top_p was dropped",
+    "crossing token dropped": "the token at which the cumulative probability crosses top_p was dropped",
     "summed in bfloat16": "the kept probabilities were added up in bfloat16",
     "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
     "renormalised over the batch": "(was|were) divided by their sum over all rows",

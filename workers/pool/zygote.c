@@ -650,7 +650,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		if (!child->used) /* the `proc` of a used runner is already set */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
-			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
+			return err_set(err, "the total memory of a reference's processes cannot be determined, "
+					    "because its runner has no /proc");
 		runners->failures = 0;
 		child->ready = true;
 		child->ready_ms = now_ms;
