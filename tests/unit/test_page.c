@@ -403,7 +403,8 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&page_op, &problems[0], 7, -1, 0, "must not decrease");
 	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
 	assert_brought(&page_op, &problems[0], 8, 0, 0,
-		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds at least 1 and at most 16 tokens");
+		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds at least 1 and at most 16 "
+		       "tokens");
 	assert_brought(&page_op, &problems[0], 8, 0, 17, "holds 17 at [0]");
 	assert_brought(&page_op, &problems[HND], 6, 2, 1 << 20, "the caches have only pages");
 	assert_brought(&page_op, &problems[MLA], 4, 0, 257, "sequences");
