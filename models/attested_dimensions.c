@@ -95,7 +95,8 @@ static const char *attest_token(const struct definition *d, const struct token *
 		other = other == NULL ? axis : other;
 	}
 	return other == NULL ? NULL
-			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
+			     : arena_printf(arena, "the definition's name says %s, but axis '%s' is "
+						   "%lld", part, other->name, (long long)other->value);
 }
 
 /* Returns whether the name has, before `behind`, a part that consists of the letter v and a number. */
@@ -353,8 +354,8 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 				: arena_printf(arena, " with %s (%s)", fields, n->degrees.fields[0].source);
 
 	return arena_printf(arena,
-			    "axis '%s' is %lld, but no module of %s has this length; the nearest module, %s, has "
-			    "%s = %lld%s%s%s%s%s",
+			    "axis '%s' is %lld, but no module of %s has an axis of this length; in the nearest "
+			    "module, %s, the length is %s = %lld%s%s%s%s%s",
 			    n->axis, (long long)n->value, model->name, n->rule->module, n->expression, (long long)n->expected, known,
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
@@ -369,7 +370,8 @@ static const char *no_degree(const struct attempt *a, const struct model *model,
 
 	return a->indivisible == NULL || *tags == '\0'
 		   ? NULL
-		   : arena_printf(arena, "no module of %s can be divided by %s: in %s, for example, lengths would not be integers",
+		   : arena_printf(arena, "the modules of %s cannot be divided evenly by %s: in %s, for example, "
+					 "lengths would not be integers",
 				  model->name, tags, a->indivisible->module);
 }
 

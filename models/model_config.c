@@ -128,8 +128,8 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 	*model = (struct model){.label = name != NULL ? arena_string(arena, name) : name_of_path(path, arena)};
 	if (!name_is_plain(model->label))
 		return err_set(err,
-			       "%s: the model's name '%s' has characters that no tag can have; give the model another name "
-			       "with --model",
+			       "%s: the model's name '%s' contains characters that are not allowed in tags; give the "
+			       "model another name with --model",
 			       path, err_show(model->label).text);
 	model->name = lower_case(model->label, arena);
 	enum file_answer answer = file_read(AT_FDCWD, path, CONFIG_BYTES, &bytes, NULL, err);
@@ -206,7 +206,8 @@ int model_field_error(const struct model *model, const char *field, const char *
 	const cJSON *member = model_member(model, field, &part);
 
 	if (model->text.text == NULL)
-		return err_set(err, "the table of models has no '%s' of %s (expected %s); pass the model's config.json "
+		return err_set(err, "the table of models has no field '%s' for %s (expected %s); pass the model's "
+				    "config.json "
 				    "with --config", field, model->name, what);
 	if (member == NULL)
 		return err_set(err, "%s: the field '%s' is missing (expected %s)", model->text.name, field, what);

@@ -37,7 +37,7 @@ class Arena:
             self.base = open_ipc(info["handle"])
             return
         if not fds:
-            raise Unmapped("the message has no arena")
+            raise Unmapped("the message contains no file descriptor of the arena")
         fd = fds.pop()
         self.map = mmap.mmap(fd, info["bytes"])
         os.close(fd)

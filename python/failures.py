@@ -94,8 +94,8 @@ class Limit:
 MEMORY = Limit("memory_limit")
 PROCESSES = Limit("process_limit", "reached its limit of processes and threads; "
                   "it should start fewer of them at a time")
-SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s in total, in one file or in several); it should "
-              "write less")
+SPACE = Limit("file_limit", "reached the limit for the total size of its temporary files (%(size)s); it should write "
+              "less")
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
                     "it should close files that it no longer needs")
 

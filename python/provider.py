@@ -289,7 +289,9 @@ class Server:
         if hook is not None:
             hook()
         if (table.name, request["name"], request["gradients"]) not in self.used and row.first_use_s > 0:
-            self.progress("%s prepares its kernels for %s (once)" % (table.name, request["name"]), row.first_use_s)
+            self.progress("%s prepares its kernels for %s (only before their first "
+                          "use)" % (table.name, request["name"]),
+                          row.first_use_s)
 
     def differentiate(self, row, request, inputs, calls):
         """Computes gradients by applying torch's autograd to the row's function. Autograd calls the library's backward

@@ -405,7 +405,7 @@ class Child:
         ends this process."""
         self.warm_up = "interrupted by a request"
         try:
-            for step in exercises.steps(self.device) if self.device != "cpu" else [self.rehearse]:
+            for step in further_steps(self):
                 if self.channel.bytes or select.select([self.channel.socket], [], [], 0)[0]:
                     return
                 step()
@@ -501,8 +501,9 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines the function run only during its execution, so reftest does not find "
-                          "run in the source and would call %s; define run by a def at top level"
+            raise Mistake("the reference defines the function run only during its execution, so reftest does not "
+                          "find run in the source and would call %s instead; define run with a def statement at the "
+                          "top level of the source"
                           % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True, "warm_up": self.warm_up}
@@ -919,6 +920,10 @@ def erase_unused_gpu_memory():
                 if error != 0:
                     raise RuntimeError("cuMemsetD8: error %d" % error)
             address += block["size"]
+
+
+def further_steps(child):
+    return exercises.steps(child.device) if child.device != "cpu" else [child.rehearse]
 
 
 def seed_everything(seed, device):

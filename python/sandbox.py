@@ -46,7 +46,7 @@ class Sandbox:
 
     def after_fork(self):
         if self.library.sandbox_after_fork(self.handle) != 0:
-            raise OSError(ctypes.get_errno(), "cannot return to the PID namespace of the zygote")
+            raise OSError(ctypes.get_errno(), "cannot switch back to the zygote's own PID namespace")
 
     def enter(self, folder):
         """Confines this process, which is a new child. Raises an exception if a layer of the sandbox fails although it

@@ -135,7 +135,8 @@ def unpack(result, specs, arguments=None):
         return [arguments[name] for name in names]
     if isinstance(result, dict):
         if sorted(map(str, result)) != sorted(names):
-            raise WrongCount("the function returned a dict of (%s), but the definition declares (%s)"
+            raise WrongCount("the function returned a dict with the keys (%s), but the definition declares the "
+                             "outputs (%s)"
                           % (", ".join(map(str, result))[:200], ", ".join(names)))
         return [result[name] for name in names]
     results = list(result) if isinstance(result, (tuple, list)) else [result]

@@ -23,8 +23,8 @@ static const struct {
     [BEHAVIOUR_ROUNDING] = {"rounding", NULL, EXIT_VERIFIED},
     [BEHAVIOUR_SAME] = {"same", NULL, EXIT_VERIFIED},
     [BEHAVIOUR_TEXT] = {"text", "the schema and the code are the same", EXIT_VERIFIED},
-    [BEHAVIOUR_ADDED] = {"added", "the commit has no such definition", EXIT_VERIFIED},
-    [BEHAVIOUR_DELETED] = {"deleted", "only the commit has this definition", EXIT_VERIFIED},
+    [BEHAVIOUR_ADDED] = {"added", "the definition is not in the commit", EXIT_VERIFIED},
+    [BEHAVIOUR_DELETED] = {"deleted", "the definition is only in the commit", EXIT_VERIFIED},
 };
 
 _Static_assert(sizeof rows / sizeof *rows == BEHAVIOUR_COUNT, "each behaviour has a row");
@@ -95,7 +95,7 @@ static const struct case_result *example(const struct result *result, enum behav
 	return found;
 }
 
-/* Returns "output 'output': 246 of 256 elements exceed the bound 0.008 + 0.01 |before|, up to 58.7 times". */
+/* Returns "output 'output': 246 of 256 elements exceed the bound 0.008 + 0.01 |before|, by a factor of up to 58.7". */
 static const char *outputs_that_differ(const struct verdict *v, struct arena *arena)
 {
 	const char *text = "";
@@ -107,7 +107,8 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 		if (output->status == STATUS_FAILED)
 			text = arena_printf(arena,
 					    "%s%soutput '%s': %" PRId64 " of %" PRId64
-					    " elements exceed the bound %.3g + %.3g |before|, up to %.3g times",
+					    " elements exceed the bound %.3g + %.3g |before|, by a factor of up to "
+					    "%.3g",
 					    text, *text != '\0' ? "; " : "", output->name, m->elements - m->hits, m->elements,
 					    output->atol, output->rtol, m->margin);
 	}
@@ -207,7 +208,8 @@ static const struct {
 } sides[] = {
     [APPROVED_SIDE_NONE] = {NULL, NULL},
     [APPROVED_SIDE_NOW] = {"now", "the reference is the one that was approved on"},
-    [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved reference: the commit has the reference that was approved on"},
+    [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved reference: the reference in the commit is the "
+					"one that was approved on"},
     [APPROVED_SIDE_NEITHER] = {"neither", "neither reference is the one that was approved on"},
 };
 

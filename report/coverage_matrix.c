@@ -103,7 +103,8 @@ void coverage_matrix_text(const struct coverage *coverage, bool each, struct buf
 			text_family(coverage, f, each, out);
 	text_holes(coverage, out);
 	if (others > 0)
-		buf_printf(out, "no checklist covers %d definition%s without op family%s\n", others, plural(others),
+		buf_printf(out, "%d definition%s without op family, and therefore without a "
+				"checklist%s\n", others, plural(others),
 			   each ? ":" : " (-v lists them)");
 	for (int i = 0; each && i < coverage->definition_count; i++)
 		if (coverage->definitions[i].family < 0)

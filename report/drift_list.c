@@ -27,7 +27,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
 	if (*comma == '\0')
-		buf_text(out, "a ground truth that did not decide the verdict has changed");
+		buf_text(out, "a ground truth other than the one used for this margin has changed");
 }
 
 static void text_drift(const struct margin_drift *d, struct buf *out)

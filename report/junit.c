@@ -117,7 +117,7 @@ static const char *message_of(const struct junit_case *c, const char *reason)
 		return "weak: an output of all zeros would pass";
 	if (c->verdict->status == STATUS_CHECKED && c->verdict->reason != REASON_UNATTESTED)
 		return "checked: the outputs passed every check that needs no ground truth, but no ground truth "
-		       "decided the case";
+		       "decided whether they are correct";
 	return c->verdict->message != NULL ? c->verdict->message : reason;
 }
 

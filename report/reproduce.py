@@ -82,7 +82,7 @@ def compare(spec, found, tensors):
         return True
     if spec["by_family"] or found.dtype in (getattr(torch, "float4_e2m1fn_x2", None), torch.bool):
         same = torch.equal(found.view(torch.uint8), seen.view(torch.uint8))
-        print("output '%s': %s as in reftest's run, where it %s; this script does not compare its elements"
+        print("output '%s': %s as in reftest's run, where this output %s; this script does not compare its elements"
               % (name, "the same" if same else "not the same", "failed" if spec["failed"] else "passed"))
         return same and spec["failed"]
     r, g = found.double(), truth.double()
@@ -92,7 +92,7 @@ def compare(spec, found, tensors):
     missed = (~hit).sum().item()
     broken = (~hit & ~(r.isfinite() & g.isfinite())).any().item()
     fails = broken or hit.numel() - missed < float(spec["hit_ratio"]) * hit.numel()
-    print("output '%s': %d of %d elements exceed the bound %g + %g |ground truth|; ground truth: %s"
+    print("output '%s': %d of %d elements exceed the bound %g + %g |ground truth|; %s computed the ground truth"
           % (name, missed, hit.numel(), float(spec["atol"]), float(spec["rtol"]), spec["ground_truth"]))
     excess = torch.where(hit, -1.0, (difference / bound).nan_to_num(nan=float("inf"), posinf=float("inf"))).flatten()
     for flat in excess.argsort(descending=True)[: min(missed, 4)].tolist():

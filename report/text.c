@@ -280,15 +280,16 @@ static void print_passed_tail(FILE *out, const struct result *result)
 	show_print(out, "\n");
 }
 
-/* Prints the end of a line, for example "2 of 3 cases checked, 1 passed: no ground truth decides". */
+/* Prints the end of a line, for example "2 of 3 cases checked, 1 passed: no ground truth decides these cases". */
 static void print_checked_tail(FILE *out, const struct result *result)
 {
 	show_print(out, "%u of %u cases checked", result->counts.checked, result->counts.cases);
 	if (result->counts.passed > 0)
 		show_print(out, ", %u passed", result->counts.passed);
 	show_print(out, "%s", result->reason == REASON_UNSTEADY	? ": the reference may read the clock or the machine's name\n"
-			      : result->reason == REASON_UNATTESTED ? ": only the reference states a constant\n"
-								    : ": no ground truth decides\n");
+			      : result->reason == REASON_UNATTESTED ? ": only the reference states the value of a "
+								      "constant\n"
+								    : ": no ground truth decides these cases\n");
 }
 
 static void print_dry_run(FILE *out, const struct result *result)

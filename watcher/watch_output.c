@@ -62,8 +62,9 @@ void print_planned(const struct watch_output *output, const struct batch_counts 
 		return;
 	struct buf line = {0};
 
-	buf_printf(&line, "-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " stored; planned in ", batch->definitions,
-		   batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
+	buf_printf(&line, "-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " with a stored verdict; "
+			  "planned in ",
+		   batch->definitions, batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
 	add_seconds(&line, batch->seconds);
 	print_line(&line);
 }

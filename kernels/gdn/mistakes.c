@@ -9,7 +9,7 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "decay and strength were swapped after both were computed", .in_oracle = RECURRENCE_SWAPPED_VALUES},
     {.says = "every token used the initial state, not the state after the previous token", .in_oracle = RECURRENCE_STATE_AGAIN},
     {.says = "the decay was left out", .in_oracle = RECURRENCE_NO_DECAY},
-    {.says = "every token had the decay of the first token", .before = before_first, .role = "a", .by = -2},
+    {.says = "every token used the decay of the first token", .before = before_first, .role = "a", .by = -2},
     {.says = "a scale of 0 was used unchanged, not replaced by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
     {.says = "a scale of 0 was taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
     {.says = "a scale of 1 was replaced by 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
@@ -24,7 +24,7 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "states were updated only if updates are disabled", .before = before_not, .role = "frozen"},
     {.says = "states that no sequence uses were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored at the sequence's index, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
-    {.says = "the new state of a sequence was stored one slot too far", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
+    {.says = "the new state of a sequence was stored in the slot after its own", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
     {.says = "the slot indices were ignored: sequence i used slot i", .before = before_iota, .role = "indices"},
     {.says = NULL},
 };

@@ -19,8 +19,8 @@ static int check_no_sequence_empty(const char *name, const struct tensor *offset
 		if (check_integer(offsets, n) == check_integer(offsets, n - 1))
 			return err_set(
 			    err,
-			    "%s gives sequence %lld no token, and implementations differ in the new state of such a "
-			    "sequence; remove the sequence",
+			    "%s gives sequence %lld no tokens, and implementations disagree on the new state of a "
+			    "sequence without tokens; remove this sequence",
 			    name, (long long)n - 1);
 	return 0;
 }
@@ -48,8 +48,8 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool writ
 		int64_t slot = check_integer(indices, n);
 
 		if (slot < 0 || slot >= e->slots)
-			rc = err_set(err, "%s[%lld] is %lld, but the %lld states are numbered from "
-					  "0", name, (long long)n,
+			rc = err_set(err, "%s[%lld] is %lld, but must be at least 0 and less than %lld (the number "
+					  "of states)", name, (long long)n,
 				     (long long)slot, (long long)e->slots);
 		else if (writes && owner[slot] != 0)
 			rc = err_set(err, "%s[%lld] is slot %lld, which sequence %lld also updates", name, (long long)n,

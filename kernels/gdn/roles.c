@@ -115,13 +115,14 @@ static int match_heads(const struct op_problem *problem, const struct gdn_roles 
 	if (!match_same_axes(problem, q, 0, k, 0, last - 1) || !match_same_axes(problem, q, last, k, last, 1) ||
 	    match_fixed_length(problem, q, last) < 1 || match_fixed_length(problem, q, last) > GDN_DIM_MOST)
 		return match_refuse(problem, k,
-				    "the axes of q, with any number of heads, and a last axis that is const and at most 256",
+				    "the axes of q, except that the number of heads may differ; the last axis must "
+				    "be const and at most 256",
 				    why);
 	if (!match_same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || match_fixed_length(problem, v, last) < 1 ||
 	    match_fixed_length(problem, v, last) > GDN_DIM_MOST)
 		return match_refuse(problem, v,
-				    "the token axes of q, then heads and V, where both are const axes and V is at "
-				    "most 256", why);
+				    "the token axes of q, followed by the const axes heads and V, where V is at most "
+				    "256", why);
 	for (int i = 0; i < 2; i++) {
 		const struct op_arg *x = i == 0 ? q : k;
 		int64_t own = match_fixed_length(problem, x, last - 1);
@@ -220,7 +221,7 @@ static int find(const struct op_problem *problem, struct gdn_roles *roles, struc
 	if (find_outputs(problem, roles, why) != 0 || find_inputs(problem, roles, why) != 0)
 		return -1;
 	if (roles->indices >= 0 && roles->state < 0)
-		return err_set(why, "state indices need an input with the pool of states");
+		return err_set(why, "the inputs include state indices, but no pool of states to which they refer");
 	return 0;
 }
 

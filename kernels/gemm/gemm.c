@@ -103,7 +103,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 
 	return err_set(
 	    why,
-	    "input '%s' %s times input '%s' %s is not output '%s' %s; the inputs must be [M, K] and [N, K] or [K, N], "
+	    "input '%s' %s times input '%s' %s does not give output '%s' %s; the inputs must be [M, K] and [N, K] "
+	    "or [K, N], "
 	    "and the output [M, N]",
 	    problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a), problem->inputs[1].name,
 	    op_shape_text(problem, &problem->inputs[1], b, sizeof b), problem->outputs[0].name,

@@ -223,11 +223,11 @@ enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, S
 
 static const struct op_mistake mistakes[] = {
     {.says = "eps was added to the standard deviation, not to the variance", .in_oracle = EPS_OUTSIDE},
-    {.says = "the mean square was used for the variance", .in_oracle = MEAN_SQUARE},
+    {.says = "the mean square was used in place of the variance", .in_oracle = MEAN_SQUARE},
     {.says = "the mean was not subtracted from the elements", .in_oracle = MEAN_KEPT},
     {.says = "the norm was an RMS norm, which subtracts no mean", .in_oracle = RMS},
     {.says = "the bias was added before the multiplication by the weight", .in_oracle = BIASED_WEIGHT},
-    {.says = "the sum of squares was used for the variance", .in_oracle = SUM_OF_SQUARES},
+    {.says = "the sum of squares was used in place of the variance", .in_oracle = SUM_OF_SQUARES},
     {.says = "elements were divided by the variance, not by its root", .in_oracle = TWICE},
     {.says = "the variance was divided by H - 1, not by H", .in_oracle = ONE_LESS},
     {.says = "the weight was 1 + w", .before = before_add, .role = "weight", .by = 1},

@@ -611,7 +611,8 @@ static int check_ids(const struct op_case *c, const struct moe_roles *roles, con
 		int64_t expert = roles->id_weights < 0 ? id >> 16 : id;
 
 		if (expert < 0 || expert >= e.experts)
-			return err_set(err, "%s lists expert %lld at flat index %lld, but the experts are 0 to %lld",
+			return err_set(err, "%s lists expert %lld at flat index %lld, but the experts are numbered "
+					    "0 to %lld",
 				       c->problem->inputs[roles->ids].name, (long long)expert, (long long)i,
 				       (long long)e.experts - 1);
 		if (roles->id_weights < 0 && !isfinite(float_from_bf16((uint16_t)(id & 0xffff))))

@@ -193,9 +193,11 @@ static int match_weights(const struct op_problem *problem, const struct moe_role
 	first = &problem->inputs[roles->weights1];
 	second = &problem->inputs[roles->weights2];
 	if (first->axis[0] != second->axis[0])
-		return match_refuse(problem, second, "as many experts as the weights of the first product have", why);
+		return match_refuse(problem, second, "as many experts as the weights of the first matrix product "
+						     "have", why);
 	if (!divides(problem, first->axis[1], second->axis[2], 2))
-		return match_refuse(problem, first, "twice as many rows as the second weights have columns", why);
+		return match_refuse(problem, first, "twice as many rows as the weights of the second matrix "
+						    "product have columns", why);
 	return 0;
 }
 
@@ -205,8 +207,8 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 	const struct op_arg *s1, *s2, *hidden;
 
 	if ((roles->scale1 < 0) != (roles->scale2 < 0))
-		return err_set(why, "only one of the two weights has block scales; either both or neither must have "
-				    "them");
+		return err_set(why, "only one of the two weight tensors has block scales; both must have them, or "
+				    "neither");
 	if (roles->scale1 >= 0) {
 		s1 = &problem->inputs[roles->scale1];
 		s2 = &problem->inputs[roles->scale2];
@@ -237,13 +239,13 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	int have = (roles->factor_up >= 0) + (roles->factor_gate >= 0) + (roles->factor_down >= 0);
 
 	if (have != 0 && have != 3)
-		return err_set(why, "the definition has %d of the three factors on an expert's products (up, gate, "
-				    "down); it must have all or none", have);
+		return err_set(why, "the inputs include %d of the three factors for the products of an expert (up, "
+				    "gate and down); they must include all three or none", have);
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "each factor on an expert's products must have the shape [experts], where experts is "
-			       "the same axis as in the weights");
+			       "each factor for the products of an expert must have the shape [experts], where "
+			       "experts is the same axis as in the weights");
 	return 0;
 }
 
@@ -258,8 +260,8 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 	if (!has_axis(problem, roles->logits, 0, tokens) || !has_axis(problem, roles->ids, 0, tokens))
 		return err_set(why, "the routing logits or the chosen experts must have one row per token");
 	if (roles->ids >= 0 && (roles->bias >= 0 || roles->scaling >= 0))
-		return err_set(why, "the chosen experts are an input; a routing bias or a scaling factor would have "
-				    "no effect");
+		return err_set(why, "the inputs include the chosen experts, so a routing bias or a scaling factor "
+				    "would have no effect");
 	if (roles->bias >= 0 && !has_axis(problem, roles->bias, 0, problem->inputs[roles->logits].axis[1]))
 		return match_refuse(problem, &problem->inputs[roles->bias],
 				    "a routing bias [experts], where experts is the same axis as in the logits", why);
@@ -374,8 +376,8 @@ int moe_extent_check(const struct op_case *c, const struct moe_roles *roles, str
 		return err_set(err, "the number of experts is 0");
 	if (size_of(c, roles->weights1, 1) != 2 * e.intermediate)
 		return err_set(
-		    err, "the first weights have %lld rows and the second weights have %lld columns; there must "
-			 "be twice as many rows as columns",
+		    err, "the weights of the first matrix product have %lld rows, and those of the second have %lld "
+			 "columns; there must be twice as many rows as columns",
 		    (long long)size_of(c, roles->weights1, 1), (long long)e.intermediate);
 	for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
 		if (scales[i].input >= 0 &&

@@ -185,14 +185,16 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 	*out = r;
 	if (r.picks < 1 || r.picks > MOE_PICKS_MOST || (r.method != MOE_GIVEN && r.picks > r.experts))
 		return err_set(
-		    err, "the routing selects %lld of %lld experts; it must select at least 1 expert, at most %d, and no more "
-			 "experts than there are",
+		    err, "the routing selects %lld of %lld experts; it must select at least 1 and at most %d, and "
+			 "cannot select more experts than there are",
 		    (long long)r.picks, (long long)r.experts, MOE_PICKS_MOST);
 	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
 		return err_set(
 		    err,
-		    "the routing divides %lld experts into %lld groups and keeps %lld groups; all groups must have the same size, "
-		    "and no more groups can be kept than there are",
+		    "the routing divides %lld experts into %lld groups and keeps %lld of these groups; all groups "
+		    "must have the same size, and the number of kept groups must be at least 1 and at most the "
+		    "number of "
+		    "groups",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
 		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group must have at "

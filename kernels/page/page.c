@@ -406,8 +406,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	                        .page_size = e.page_size,
 	                        .contents = c->contents};
 	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
-		return err_set(err, "page: a page table of %lld sequences with %lld indices of %lld pages of size %lld "
-				    "is impossible",
+		return err_set(err, "page: no page table can have %lld sequences, %lld indices, %lld pages and a "
+				    "page size of %lld",
 		               (long long)table->sequences, (long long)table->indices, (long long)table->pages,
 		               (long long)table->page_size);
 	if (table->indices > table->pages) {
@@ -712,20 +712,22 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 		if (end < from || end > indices->elements)
 			return err_set(
 			    err,
-			    "input '%s' holds %lld at [%lld]; expected %lld … %lld, because offsets into the %lld "
-			    "entries of '%s' must not decrease",
+			    "input '%s' holds %lld at [%lld]; expected a value from %lld to %lld, because offsets "
+			    "into the %lld entries of '%s' must not decrease",
 			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
 			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
 		for (int64_t i = from; b > 0 && i < end; i++)
 			if (check_integer(indices, i) < 0 || check_integer(indices, i) >= pages)
 				return err_set(err,
-					       "input '%s' holds %lld at [%lld], but the caches have pages 0 … %lld",
+					       "input '%s' holds %lld at [%lld], but the caches have only pages 0 "
+					       "to %lld",
 					       args[roles.indices].name, (long long)check_integer(indices, i),
 					       (long long)i, (long long)pages - 1);
 		int64_t last = roles.last_page_len >= 0 && b > 0 ? check_integer(&in[roles.last_page_len], b - 1) : 1;
 
 		if (b > 0 && end > from && (last < 1 || last > page_size))
-			return err_set(err, "input '%s' holds %lld at [%lld], but a last page holds 1 … %lld tokens",
+			return err_set(err, "input '%s' holds %lld at [%lld], but a last page holds at least 1 and "
+					    "at most %lld tokens",
 			               args[roles.last_page_len].name, (long long)last, (long long)b - 1,
 			               (long long)page_size);
 	}

@@ -13,24 +13,31 @@ static bool inverted(struct op_variation *v, const struct op_mistake *mistake)
 }
 
 const struct op_mistake quantize_mistakes[] = {
-    {.says = "the scale came from the largest magnitude of the whole row", .in_oracle = QUANTIZE_MOST_OF_ROW},
-    {.says = "the scale came from the largest magnitude of the whole tensor", .in_oracle = QUANTIZE_MOST_OF_TENSOR},
-    {.says = "the scale of a group came from the largest magnitude over all tokens", .in_oracle = QUANTIZE_MOST_OF_TOKENS},
-    {.says = "the scale came from the largest number, not from the largest magnitude", .in_oracle = QUANTIZE_LARGEST_NUMBER},
-    {.says = "the scale came from the smallest number, not from the largest magnitude", .in_oracle = QUANTIZE_SMALLEST_NUMBER},
-    {.says = "groups began one channel too late", .in_oracle = QUANTIZE_ONE_CHANNEL_LATER},
+    {.says = "the scale was computed from the largest magnitude of the whole row", .in_oracle = QUANTIZE_MOST_OF_ROW},
+    {.says = "the scale was computed from the largest magnitude of the whole "
+	     "tensor", .in_oracle = QUANTIZE_MOST_OF_TENSOR},
+    {.says = "the scale of a group was computed from the largest magnitude over all "
+	     "tokens", .in_oracle = QUANTIZE_MOST_OF_TOKENS},
+    {.says = "the scale was computed from the largest number, not from the largest "
+	     "magnitude", .in_oracle = QUANTIZE_LARGEST_NUMBER},
+    {.says = "the scale was computed from the smallest number, not from the largest "
+	     "magnitude", .in_oracle = QUANTIZE_SMALLEST_NUMBER},
+    {.says = "each group began one channel too late", .in_oracle = QUANTIZE_ONE_CHANNEL_LATER},
     {.says = "elements were divided by the scale of the previous group", .in_oracle = QUANTIZE_PREVIOUS_GROUP},
     {.says = "elements were divided by the scale of the next group", .in_oracle = QUANTIZE_NEXT_GROUP},
-    {.says = "the scale of a group came only from the group's first half", .in_oracle = QUANTIZE_FIRST_HALF},
-    {.says = "the scale of a group left out the group's last channel", .in_oracle = QUANTIZE_LAST_LEFT_OUT},
-    {.says = "the scale of a group left out the group's first channel", .in_oracle = QUANTIZE_FIRST_LEFT_OUT},
-    {.says = "the floor was added to the largest magnitude, instead of being its lower limit", .in_oracle = QUANTIZE_FLOOR_ADDED},
+    {.says = "the scale of a group was computed only from the group's first half", .in_oracle = QUANTIZE_FIRST_HALF},
+    {.says = "the scale of a group was computed without the group's last channel", .in_oracle = QUANTIZE_LAST_LEFT_OUT},
+    {.says = "the scale of a group was computed without the group's first "
+	     "channel", .in_oracle = QUANTIZE_FIRST_LEFT_OUT},
+    {.says = "the floor was added to the largest magnitude, not used as its lower "
+	     "limit", .in_oracle = QUANTIZE_FLOOR_ADDED},
     {.says = "the floor was applied to the scale, not to the largest magnitude", .in_oracle = QUANTIZE_FLOOR_OF_SCALE},
     {.says = "the size of groups was doubled", .in_oracle = QUANTIZE_DOUBLE_GROUP},
-    {.says = "the largest number of the format was 240, not 448", .in_oracle = QUANTIZE_FOR_240},
-    {.says = "the largest quotient of a group was 480, not 448", .in_oracle = QUANTIZE_FOR_480},
+    {.says = "the largest number of float8_e4m3fn was assumed to be 240, not 448", .in_oracle = QUANTIZE_FOR_240},
+    {.says = "groups were scaled so that the largest quotient is 480, not 448", .in_oracle = QUANTIZE_FOR_480},
     {.says = "scales were rounded to bfloat16", .in_oracle = QUANTIZE_SCALE_BFLOAT16},
-    {.says = "elements were divided by a scale that is rounded to bfloat16, not by the returned one", .in_oracle = QUANTIZE_FACTOR_BFLOAT16},
+    {.says = "elements were divided by a scale rounded to bfloat16, not by the scale that is "
+	     "returned", .in_oracle = QUANTIZE_FACTOR_BFLOAT16},
     {.says = "scales were rounded to float16", .in_oracle = QUANTIZE_SCALE_FLOAT16},
     {.says = "scales were rounded up to powers of two", .in_oracle = QUANTIZE_SCALE_POWER},
     {.says = "elements were divided by the scale twice", .in_oracle = QUANTIZE_SQUARED},

@@ -114,7 +114,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		return -1;
 	if (has_other_scales(problem))
 		return err_set(why, "the definition's name, a tag or the description says that scales are powers of "
-				    "two; this family has no such scales");
+				    "two; this op family does not compute such scales");
 	return 0;
 }
 
@@ -452,7 +452,8 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
 		at++;
 	most = read_group(x, at / group, group, quantize_eps(c), values);
 	err_set(why, "%lld of %lld elements are not x / scale, rounded to the nearest float8_e4m3fn; the first is at %s: "
-		     "%.9g divided by the scale %.9g / 448 is %.9g, so the element must be %g, but it is %g in the reference",
+		     "%.9g divided by the scale (%.9g / 448) is %.9g, so the element must be %g, but it is %g in "
+		     "the reference",
 	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
 	        check_place(reference, at, place, sizeof place), values[at % group], most,
 	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),
@@ -595,7 +596,7 @@ static const struct op_coverage coverage[] = {
      .values = {{"64", 64, 64, "has groups of 64 channels"}, {"128", 128, 128, "has groups of 128 channels"},
 		{"other", 1, 0x1p62, NULL}}},
     {"groups in a row", groups_in_row,
-     .values = {{"one", 1, 1, "has one group in a row"}, {"several", 2, 0x1p62, "has several groups in a row"}}},
+     .values = {{"one", 1, 1, "has one group per row"}, {"several", 2, 0x1p62, "has several groups per row"}}},
     COVERAGE_OPTION("floor of scales", "eps", "input", "has the floor of scales among its inputs", "hidden",
 		    "has a hidden floor of scales"),
     COVERAGE_DTYPES("hidden"),

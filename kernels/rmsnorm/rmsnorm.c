@@ -22,8 +22,8 @@ static const char *const op_words[] = {"rmsnorm", "rms_norm", "fused_add_rmsnorm
 static int match(const struct op_problem *problem, struct err *why)
 {
 	if (strstr(problem->name, "gemma_") != NULL)
-		return err_set(why, "the definition's name contains gemma_; a Gemma norm multiplies by (1 + weight), which this "
-				    "family does not compute");
+		return err_set(why, "the definition's name contains gemma_; a Gemma norm multiplies by (1 + weight), "
+				    "which this op family does not compute");
 	return rms_match(problem, why);
 }
 

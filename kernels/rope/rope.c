@@ -102,7 +102,8 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 	if (input == roles->positions)
 		return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64)
 		           ? 0
-		           : err_set(why, "input '%s' is %s %s; positions must be one int32 or int64 for each token",
+		           : err_set(why, "input '%s' is %s %s; there must be one int32 or int64 position for each "
+					  "token",
 		                     arg->name, dtype_name(arg->dtype), shape);
 	if (input != roles->cache && input != roles->rotated[0] && input != roles->rotated[1])
 		return err_set(why, "input '%s' of shape %s is one tensor too many; the inputs may be positions, a "
@@ -136,8 +137,8 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "some of the rotated tensors are flat and others are not; input '%s' "
-					    "differs from the first", x->name);
+			return err_set(why, "all rotated tensors or none of them must be flat, but input '%s' "
+					    "differs from the first rotated tensor", x->name);
 	}
 	return 0;
 }
@@ -279,7 +280,7 @@ enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 static const struct op_edge edges[] = {
     {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"first_position", "position 0 uses the first row of the cache; if there is no cache, position 0 is not rotated"},
-    {"last_position", "the last row of the cache is a valid position"},
+    {"last_position", "the index of the last row of the cache is a valid position"},
     {NULL, NULL},
 };
 
@@ -608,7 +609,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "the second element of a pair was computed from the rotated first element, not from the original one", .in_oracle = SECOND_FROM_ROTATED},
     {.says = "the second element of a pair was not rotated", .in_oracle = SECOND_KEPT},
     {.says = "the last elements of a head were rotated, not the first", .in_oracle = LAST_ROTATED},
-    {.says = "the elements that are not rotated came first", .in_oracle = REST_FIRST},
+    {.says = "the elements that are not rotated were placed first", .in_oracle = REST_FIRST},
     {.says = "the elements that are not rotated were set to 0", .in_oracle = REST_ZERO},
     {.says = "theta was always 10000", .before = before_set, .role = "theta", .by = 10000},
     {.says = "the next row of the cache was read", .before = next_position, .role = "positions"},

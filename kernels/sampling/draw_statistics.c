@@ -492,25 +492,26 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
 			  "exponential noise",
-	    [DRAW_SHORT] = "draws the last token that top-p keeps with a wrong probability (the rest of top_p, not the "
-			   "token's own)",
+	    [DRAW_SHORT] = "draws with a wrong probability (the rest of top_p, not the token's own) the last token "
+			   "that top-p keeps",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
-	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF] = "draws only the half of the kept tokens that has the smaller indices",
-	    [DRAW_SECOND_HALF] = "draws only the half of the kept tokens that has the larger indices",
-	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens when many are kept",
-	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the half of the kept tokens that has the smaller indices, when "
-	                  "many tokens are kept",
-	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the half of the kept tokens that has the larger indices, when "
-	                  "many tokens are kept",
+	    [DRAW_LIKELY_HALF] = "draws only from the more likely half of the kept tokens",
+	    [DRAW_FIRST_HALF] = "draws only from the half of the kept tokens with the smaller indices",
+	    [DRAW_SECOND_HALF] = "draws only from the half of the kept tokens with the larger indices",
+	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only from the more likely half of the kept tokens when many are kept",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws only from the half of the kept tokens with the smaller indices when "
+	                  "many are kept",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws only from the half of the kept tokens with the larger indices when "
+	                  "many are kept",
 	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
 	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
 	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
 	    [DRAW_UPPER_TOKENS] = "draws only from the second half of the vocabulary when this half has a kept token",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
-	    [DRAW_NO_TIED] = "never draws the least likely kept tokens when several are equally likely",
+	    [DRAW_NO_TIED] = "never draws the least likely kept tokens when several tokens share the "
+	                  "lowest kept probability",
 	    [DRAW_NO_TAIL] = "never draws the least likely kept tokens when thousands are kept",
 	    [DRAW_NO_FIRST_TOKEN] = "never draws the first token of the vocabulary",
 	    [DRAW_NO_LAST_TOKEN] = "never draws the last token of the vocabulary",
@@ -530,8 +531,8 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	if (margin > 1)
 		err_set(why,
 		        "the samples do not follow the filtered probabilities: probably the reference %s; these "
-		        "samples are e^%.1f times as likely from such a reference as from a correct sampler, which "
-		        "gives such samples in fewer than one case in 10^9",
+		        "samples are e^%.1f times as likely from such a reference as from a correct sampler; a "
+		        "correct sampler gives such samples in fewer than one case in 10^9",
 		        draws_so[worst], suspicion[worst]);
 	return margin;
 }

@@ -52,7 +52,7 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	const struct op_axis *vocab = &problem->axes[input->axis[1]];
 
 	if (strstr(input->name, "logit") != NULL)
-		return err_set(why, "input '%s' holds logits, but this family filters probabilities", input->name);
+		return err_set(why, "input '%s' holds logits, but this op family filters probabilities", input->name);
 	if (!is_probabilities(input->dtype))
 		return err_set(why, "input '%s' is %s; it must be float32, float64, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
@@ -89,7 +89,7 @@ static int match_filters(const struct op_problem *problem, int probs, struct err
 	}
 	if ((filters & SAMPLING_MIN_P) && filters != SAMPLING_MIN_P)
 		return err_set(why, "the inputs include min_p together with top_k or top_p, and no convention says "
-				    "which of them applies first");
+				    "which of these filters is applied first");
 	return filters;
 }
 
@@ -159,7 +159,7 @@ enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K,
 
 static const struct op_edge edges[] = {
     {"no_rows", "if the input has no rows, the output has no samples"},
-    {"one_row", "a single row is filtered by its own parameters"},
+    {"one_row", "a batch of one row is filtered with the parameters of this row"},
     {"certain", "every filter keeps a token of probability 1"},
     {"ties", "tokens that are as likely as the last kept token may also be drawn"},
     {"open_top_k", "a top-k that is 0, negative, or at least the size of the vocabulary keeps every token"},
@@ -661,7 +661,7 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	if (seen == NULL || draws == NULL || see_all(c, in, samples, seen) != 0) {
 		free(seen);
 		free(draws);
-		return err_set(why, "no memory to judge %lld samples of a vocabulary of %lld tokens", (long long)rows,
+		return err_set(why, "no memory to check %lld samples of a vocabulary of %lld tokens", (long long)rows,
 		               (long long)vocab);
 	}
 	for (int64_t row = 0; row < rows; row++) {
@@ -715,7 +715,8 @@ static int judge_generator(const struct op_case *c, const struct tensor *first, 
 	if (chance > false_sameness)
 		return 0;
 	return err_set(why,
-	               "the samples are the same under another seed, so they do not come from torch's default generator");
+	               "the samples are the same with a different seed, so they do not come from torch's default "
+	               "generator");
 }
 
 static int judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,

@@ -212,7 +212,7 @@ static const struct op_mistake mistakes[] = {
     {.says = "powers of 2 were used instead of powers of e", .in_oracle = BASE_2},
     {.says = "the exponentials were not divided by their sum", .in_oracle = NOT_DIVIDED},
     {.says = "the exponentials were divided by their mean", .in_oracle = MEAN},
-    {.says = "each logit went through a sigmoid", .in_oracle = SIGMOID},
+    {.says = "sigmoid was applied to each logit", .in_oracle = SIGMOID},
     {.says = "logits were multiplied by the temperature", .in_oracle = MULTIPLIED},
     {.says = "the temperature was left out", .in_oracle = NO_TEMPERATURE},
     {.says = "the probabilities, not the logits, were divided by the temperature", .in_oracle = OF_THE_OUTPUT},

@@ -244,7 +244,7 @@ def check_room(definition, axes, device, label):
         and label in ("large", "workload")
         and elements > CPU_ELEMENTS
     ):
-        pytest.skip(f"{elements} elements: above the limit for a CPU")
+        pytest.skip(f"{elements} elements exceed the limit for a CPU")
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         if 24 * elements > free:

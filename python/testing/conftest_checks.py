@@ -213,7 +213,7 @@ def check_definition(test):
     for name, axis in definition["axes"].items():
         length = length_of(axis)
         assert length is None or test.AXES[name] == length, (
-            f"axis '{name}' is {length} in the JSON file: run `reftest generate`"
+            f"axis '{name}' is {length} in the JSON file, but not in this test: run `reftest generate`"
         )
 
 

@@ -26,7 +26,7 @@ check() { # check NAME: result and evidence of the check devices
 }
 expect "$(check same)[0] == 'holds' and d['same']['status'] == 'checked'"
 expect "$(check other)[0] == 'fails' and d['other']['status'] == 'skipped'"
-expect "'from the same reference on the CPU' in $(check other)[1]"
+expect "'from the output of the same reference on the CPU' in $(check other)[1]"
 expect "$(check only_here)[0] == 'not_run' and 'AssertionError' in $(check only_here)[1] and d['only_here']['status'] == 'checked'"
 expect "$(check draws) == ('not_run', 'the operation draws random numbers, and devices have different random number generators')"
 expect "$(check unstable)[0] in ('holds', 'property')"

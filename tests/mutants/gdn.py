@@ -178,7 +178,7 @@ DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 (was|were) replaced by 1 / sqrt\(K\)",
     "slots ignored": "the slot indices were ignored: sequence i used slot i",
     "every token meets the initial state": "every token used the initial state, not the state after the previous token",
-    "decay of the first token for all": "every token had the decay of the first token",
+    "decay of the first token for all": "every token used the decay of the first token",
     "tokens in reverse": "tokens were read in reverse order",
     "last token left out": "the last token of every sequence was left out",
     "strength of the last token for all": "along axis 1 was replaced by the last slice",

@@ -71,15 +71,15 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "last k left out": "the last of the K products was left out",
-    "first k left out": "the first of the K products was left out",
+    "last k left out": "the last of the K products was left out of each sum",
+    "first k left out": "the first of the K products was left out of each sum",
     "output 1 % too large": r"(was|were) multiplied by 1\.01",
     "scaled by 1/sqrt(k)": r"the product (was|were) divided by sqrt\(K\)",
     "negated": "(was|were) multiplied by -1",
     "neighbouring columns swapped": r"elements 2 i and 2 i \+ 1 of output 'C' were exchanged along axis 1",
     "returns zeros": "(was|were) 0",
     "returns a constant": "every element of output 'C' was 7",
-    "added up in float16, 64 k at a time": "sums of 64 products were rounded to the dtype of the output",
+    "added up in float16, 64 k at a time": "partial sums of 64 products were rounded to the dtype of the output",
     "two halves, each rounded to float16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "two halves, each rounded to bfloat16": "the sum over K was split into two halves, and each half was rounded to the dtype of the output",
     "B held within 1000": "(was|were) clamped to magnitudes of at most 1000",
@@ -89,7 +89,7 @@ DIAGNOSES = {
     "an infinity in one place": r"is infinite only where (M = 0 \(the first\) and )?N = 0 \(the first\)",
     "last row not written": r"is 0 (everywhere|only where M = \d+ \(the last\))",
     "a multiple of 128 rows, the last left out": r"is 0 only where M = (127|255) \(the last\)",
-    "A's small elements flushed to zero": r"elements of A below 2\^-(14|24)",
+    "A's small elements flushed to zero": r"elements of A with magnitudes below 2\^-(14|24)",
     "the product held within float16": "(was|were) clamped to magnitudes of at most 655(04|36)",
-    "A without float16's subnormals": r"elements of A below 2\^-14",
+    "A without float16's subnormals": r"elements of A with magnitudes below 2\^-14",
 }

@@ -106,7 +106,7 @@ DIAGNOSES = {
     "2 % too large": r"every output was multiplied by 1\.02",
     "returns zeros": "every output was 0",
     "the rest is zero": "the elements that are not rotated were set to 0",
-    "the rest before the rotated part": "the elements that are not rotated came first",
+    "the rest before the rotated part": "the elements that are not rotated were placed first",
     "neox for interleaved": r"pairs were read the wrong way \(halves instead of interleaved, or the reverse\), but written the right way",
     "pairs not interleaved again": r"pairs were written the wrong way \(halves instead of interleaved, or the reverse\), but read the right way",
     "odd elements copied": "the second element of a pair was not rotated",

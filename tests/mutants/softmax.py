@@ -83,7 +83,7 @@ DIAGNOSES = {
     "not normalised": "the exponentials were not divided by their sum",
     "mean for sum": "the exponentials were divided by their mean",
     "an epsilon in the sum": "an epsilon of 1e-2 was added to the sum of the exponentials",
-    "sigmoids": "each logit went through a sigmoid",
+    "sigmoids": "sigmoid was applied to each logit",
     "over the tokens": "columns, not rows, were normalised",
     "largest for the sum": "the exponentials were not divided by their sum",
     "temperatures kept above 0.5": r"was clamped to at least 0\.5",

@@ -167,16 +167,21 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 	expect(attest("x_h32_kv8_d128", "x", "head_dim=128", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x_v128256_v2", "x", "", NULL, 0, &words, 1, &arena), NULL);
 	expect(attest("x_v99", "x", "", NULL, 0, &words, 1, &arena), NULL);
-	expect(attest("x_v2_v128256", "x", "", NULL, 0, &words, 1, &arena), "the name says v2, but axis 'vocab_size' is 128256");
-	expect(attest("x_v100", "x", "", NULL, 0, &words, 1, &arena), "the name says v100");
-	expect(attest("x_v64", "x", "", NULL, 0, &values, 1, &arena), "the name says v64, but axis 'value_size' is 32");
+	expect(attest("x_v2_v128256", "x", "", NULL, 0, &words, 1, &arena), "the definition's name says v2, but "
+									    "axis 'vocab_size' is 128256");
+	expect(attest("x_v100", "x", "", NULL, 0, &words, 1, &arena), "the definition's name says v100");
+	expect(attest("x_v64", "x", "", NULL, 0, &values, 1, &arena), "the definition's name says v64, but axis "
+								      "'value_size' is 32");
 	expect(attest("x_v32_v2", "x", "", NULL, 0, &values, 1, &arena), NULL);
-	expect(attest("x_v1", "x", "", NULL, 0, &words, 1, &arena), "the name says v1,");
-	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the name says kv4, but axis 'num_kv_heads' is 8");
-	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the name says d64, but axis 'head_dim' is 128");
+	expect(attest("x_v1", "x", "", NULL, 0, &words, 1, &arena), "the definition's name says v1,");
+	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the definition's name says kv4, but "
+									    "axis 'num_kv_heads' is 8");
+	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the definition's name says d64, but "
+									   "axis 'head_dim' is 128");
 	/* if "nh" is the number of heads, "h" may be the head dimension */
 	expect(attest("x_nh32_h128", "x", "", NULL, 0, axes, 4, &arena), NULL);
-	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the name says h64, but axis 'num_qo_heads' is 32");
+	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the definition's name says h64, but axis "
+									"'num_qo_heads' is 32");
 	expect(attest("x_h64", "x", "", NULL, 0, axes + 2, 1, &arena), NULL);
 	/* A part of the name such as "topk8" is ignored if its letters stand for no axis of the definition. A part such
 	 * as "h32x" is also ignored, because letters follow its number. */
@@ -201,7 +206,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	(void)state;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided by tp:3: in self_attn.attn");
+	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "the modules of llama-3.1-8b cannot be "
+									  "divided evenly by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	/* 16 query heads and 2 kv heads on each device: qwen3-30b-a3b has 32 and 4 on two devices; llama-3.1-70b has 64
 	 * and 8 on four devices */

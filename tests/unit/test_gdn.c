@@ -466,8 +466,10 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	expect_invalid(&problems[PREFILL], offsets, 2, -1, "cu_seqlens[2] is -1");
 	expect_invalid(&problems[PREFILL], offsets, 1, 129, "gives sequence 1 no token");
 	expect_invalid(&problems[PREFILL], offsets, 2, 128, "ends with 128, but there are 129 tokens");
-	expect_invalid(&problems[POOLED], slots, 1, 3, "initial_state_indices[1] is 3, but the 3 states are numbered from 0");
-	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1, but the 3 states are numbered from 0");
+	expect_invalid(&problems[POOLED], slots, 1, 3, "initial_state_indices[1] is 3, but must be at least 0 and "
+						       "less than 3 (the number of states)");
+	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1, but must be at least 0 "
+							"and less than 3 (the number of states)");
 	expect_invalid(&problems[POOLED], slots, 0, 2147483647, "initial_state_indices[0] is 2147483647");
 
 	/* Two sequences have the same slot. This is invalid if the pool is updated, and valid if the pool is only

@@ -353,7 +353,7 @@ static void samples_of_both_sets_are_judged_together(void **state)
 		assert_int_equal(reftest_judge(texts[i], 0, &in[i], &reference[i], &truth[i], why, sizeof why), TRUTH_OK);
 	}
 	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_REFUSED);
-	assert_non_null(strstr(why, "the same under another seed"));
+	assert_non_null(strstr(why, "the same with a different seed"));
 	draw(probs[1], ROWS, TOKENS, 8, drawn[1]);
 	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_OK);
 	drawn[1][0] = TOKENS;

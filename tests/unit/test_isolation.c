@@ -75,7 +75,7 @@ static void no_runner_is_kept_unless_that_is_asked_for(void **state)
 	(void)state;
 	isolation_by_task(work, true);
 	assert_int_equal(work->isolation, ISOLATION_OWN);
-	assert_string_equal(work->own_because, "runners are kept only with --isolation kept");
+	assert_string_equal(work->own_because, "runners are reused only with --isolation kept");
 	assert_int_equal(work->separable, SEPARABLE_UNKNOWN);
 	queued_free(work);
 }

@@ -314,8 +314,10 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	struct trial t;
 
 	(void)state;
-	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8, but the 8 slots are numbered from 0");
-	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2, but the 8 slots are numbered from 0");
+	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8, but must be at least 0 and less than 8 "
+					      "(the number of slots)");
+	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2, but must be at least 0 and less than "
+					       "8 (the number of slots)");
 	expect_invalid(&problems[FULL], 4, 2147483647, "state_batch_indices[4] is 2147483647");
 	expect_invalid(&problems[GATED], 4, -0x1p62, "slots[4] is -4611686018427387904");
 

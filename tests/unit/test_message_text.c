@@ -63,8 +63,8 @@ static void a_miss_is_reported_with_bound_count_and_worst_place(void **state)
 	(void)state;
 	assert_string_equal(
 	    format_miss(&arena, &output, DTYPE_FLOAT32),
-	    "output 'y': 12 of 4096 elements exceed the bound 0.008 + 0.01 |ground truth|, up to 31.2 "
-	    "times; the worst at [0, 17]: 1.5, ground truth 1.25");
+	    "output 'y': 12 of 4096 elements exceed the bound 0.008 + 0.01 |ground truth|, by a factor of "
+	    "up to 31.2; the worst at [0, 17]: 1.5, ground truth 1.25");
 	output.hit_ratio = 0.85;
 	output.metrics.margin = INFINITY;
 	output.metrics.nan_reference = 2;

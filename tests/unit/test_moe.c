@@ -104,7 +104,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&b, "'gemm1_weights' is [num_experts, gemm1_out_size, hidden_size] of uint8");
 	renormalised(&b);
 	b.problem.input_count--;
-	expect_refused(&b, "only one of the two weights has block scales");
+	expect_refused(&b, "only one of the two weight tensors has block scales");
 	renormalised(&b);
 	add_input(&b, "residual", DTYPE_FLOAT8_E4M3FN, "seq_len hidden_size");
 	expect_refused(&b, "'residual'");
@@ -112,7 +112,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&b, "must have neither a routing bias");
 	per_tensor(&b, renorm_text, 2, false);
 	b.problem.input_count--;
-	expect_refused(&b, "has 2 of the three factors");
+	expect_refused(&b, "include 2 of the three factors");
 	routed(&b, "", DTYPE_INT64, false);
 	expect_refused(&b, "'topk_ids'");
 	routed(&b, "", DTYPE_INT32, false);
@@ -340,7 +340,8 @@ static void sizes_that_do_not_fit_together_are_refused(void **state)
 	w.axis[5] = 4;
 	w.axis[4] = 95;
 	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
-	assert_non_null(strstr(err.text, "the first weights have 95 rows and the second weights have 48 columns"));
+	assert_non_null(strstr(err.text, "the weights of the first matrix product have 95 rows, and those of the "
+					 "second have 48 columns"));
 	free_world(&w);
 	routed(&b, "", DTYPE_INT32, false);
 	cases_of(&b.problem, axis);

@@ -392,15 +392,16 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&page_op, &problems[0], 5, 0, -1, "input 'positions' holds -1 at [0], but the pages of sequence");
 	assert_brought(&page_op, &problems[0], 5, -1, 1 << 20, "have room for");
 	assert_brought(&page_op, &problems[0], 6, 0, -1,
-		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
-	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");
+		       "input 'kv_indices' holds -1 at [0], but the caches have only pages 0");
+	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have only pages");
 	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2]; expected");
 	assert_brought(&page_op, &problems[0], 7, -1, 0, "must not decrease");
 	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
 	assert_brought(&page_op, &problems[0], 8, 0, 0,
-		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds 1 … 16 tokens");
+		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds at least 1 and at most 16 "
+		       "tokens");
 	assert_brought(&page_op, &problems[0], 8, 0, 17, "holds 17 at [0]");
-	assert_brought(&page_op, &problems[HND], 6, 2, 1 << 20, "the caches have pages");
+	assert_brought(&page_op, &problems[HND], 6, 2, 1 << 20, "the caches have only pages");
 	assert_brought(&page_op, &problems[MLA], 4, 0, 257, "sequences");
 	assert_brought(&page_op, &problems[0], 0, 7, (double)NAN, "whole caches are compared");
 	assert_brought(&page_op, &problems[0], 3, -1, (double)NAN, "whole caches are compared");

@@ -80,7 +80,8 @@ static void wrong_shapes_dtypes_and_numbers_of_outputs_are_reported(void **state
 	    {HEAD RUN "    return ()\n", "returned 0 outputs", STATUS_ERROR, REASON_RAISED},
 	    {HEAD RUN "    return None\n", "returned None for output 'output'", STATUS_ERROR, REASON_RAISED},
 	    {HEAD RUN "    return 'done'\n", "a value of type str", STATUS_ERROR, REASON_RAISED},
-	    {HEAD RUN "    return {'out': y}\n", "returned a dict of (out), but the definition declares (output)", STATUS_ERROR,
+	    {HEAD RUN "    return {'out': y}\n", "returned a dict with the keys (out), but the definition declares "
+						 "the outputs (output)", STATUS_ERROR,
 	     REASON_RAISED},
 	    {HEAD RUN "    return y.view(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,4,64)\n", "a tensor of 20 dimensions", STATUS_FAILED,
 	     REASON_SHAPE},

@@ -482,18 +482,18 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 	    {UNIFORM_RACE, &problems[BY_MIN], "uniform noise"},
 	    {P_FOR_SUM, &problems[BY_P], "the rest of top_p"},
 	    {TWELVE_BITS, &wide_plain, "random numbers have too few bits"},
-	    {LIKELY_HALF, &problems[BY_K], "only the more likely half"},
-	    {LIKELY_HALF, &problems[BY_P], "only the more likely half"},
-	    {LIKELY_HALF, &problems[BY_MIN], "only the more likely half"},
-	    {FIRST_HALF, &problems[BY_K], "only the half of the kept tokens that has the smaller indices"},
-	    {SECOND_HALF, &problems[BY_K], "only the half of the kept tokens that has the larger indices"},
+	    {LIKELY_HALF, &problems[BY_K], "only from the more likely half"},
+	    {LIKELY_HALF, &problems[BY_P], "only from the more likely half"},
+	    {LIKELY_HALF, &problems[BY_MIN], "only from the more likely half"},
+	    {FIRST_HALF, &problems[BY_K], "only from the half of the kept tokens with the smaller indices"},
+	    {SECOND_HALF, &problems[BY_K], "only from the half of the kept tokens with the larger indices"},
 	    {NO_LAST_OF_MANY, &problems[BY_K], "the least likely kept token when three or more"},
 	    {NO_LAST_OF_MANY, &problems[BY_P], "the least likely kept token when three or more"},
-	    {OWN_GENERATOR, &problems[PLAIN], "the same under another seed"},
-	    {OWN_GENERATOR, &problems[BY_K], "the same under another seed"},
-	    {OWN_GENERATOR, &problems[BY_P], "the same under another seed"},
-	    {OWN_GENERATOR, &problems[BY_K_P], "the same under another seed"},
-	    {OWN_GENERATOR, &problems[BY_MIN], "the same under another seed"},
+	    {OWN_GENERATOR, &problems[PLAIN], "the same with a different seed"},
+	    {OWN_GENERATOR, &problems[BY_K], "the same with a different seed"},
+	    {OWN_GENERATOR, &problems[BY_P], "the same with a different seed"},
+	    {OWN_GENERATOR, &problems[BY_K_P], "the same with a different seed"},
+	    {OWN_GENERATOR, &problems[BY_MIN], "the same with a different seed"},
 	};
 
 	(void)state;
@@ -761,7 +761,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
 	    PROBLEM("g", "sampling", axes, plain, filtered),
 	};
-	static const char *const parts[] = {"logits",     "indices", "no convention says which of them applies first", "[rows, vocabulary]",
+	static const char *const parts[] = {"logits",     "indices", "no convention says which of these filters is "
+								     "applied first", "[rows, vocabulary]",
 	                                    "must have at least", "neither", "neither"};
 
 	(void)state;

@@ -304,8 +304,8 @@ static int check_constraints(struct device *device, const struct job *job, const
 		err_set(&rejection->why, "the inputs break the definition's constraint %s", why.text);
 		if (brings_tensors(job))
 			return rule_given(job, rejection);
-		err_set(&rejection->why, "the inputs that reftest generates break the definition's constraint %s; a workload can have inputs "
-				      "that satisfy it", why.text);
+		err_set(&rejection->why, "the inputs that reftest generates break the definition's constraint %s; "
+				      "add a workload whose inputs satisfy the constraint", why.text);
 		return rule(rejection, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH);
 	}
 	return 0;

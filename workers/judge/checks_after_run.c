@@ -35,7 +35,8 @@ static const char *overwritten_place(struct trial *trial, const struct layout_ga
 	if (gap->after >= 0)
 		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "",
 			   gap->end - gap->begin - at, tensor_named(trial, gap->after));
-	text = arena_printf(&trial->arena, "wrote outside its tensors: the first such byte is %s", place.data);
+	text = arena_printf(&trial->arena, "wrote outside its tensors: the first byte that it changed is %s",
+			    place.data);
 	buf_free(&place);
 	return text;
 }

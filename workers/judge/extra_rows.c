@@ -287,9 +287,9 @@ void extra_rows_finish(struct trial *trial)
 		sentence = arena_printf(&trial->arena,
 					extra->failures == 0
 					    ? "along %s, permuting the rows permutes the outputs, and each row gives "
-					      "the same output alone as among the other rows"
-					    : "along %s, each row gives the same output alone as among the other rows, "
-					      "if the reference accepts this row alone",
+					      "the same output alone as together with the other rows"
+					    : "along %s, each row that the reference accepts alone gives the same "
+					      "output as together with the other rows",
 					free);
 	if (*mixed != '\0')
 		sentence = arena_printf(&trial->arena, "%s%s%s%s%s", extra->mixed_rows,

@@ -146,7 +146,8 @@ static void read_seeds(struct trial *trial, int item)
 			continue;
 		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_PROPERTY,
 				 arena_printf(&trial->arena,
-					      "output '%s' differs under another seed of the generators of torch, NumPy and Python; "
+					      "output '%s' differs with another seed for the random number "
+					      "generators of torch, NumPy and Python; "
 					      "the definition says that the operation draws random numbers ('%s')",
 					      output_name(trial, i), described_samples(&trial->job->problem)));
 		return;
@@ -294,8 +295,9 @@ static const char *inputs_matter(struct trial *trial)
 						   "second set of values for %d)",
 				    extra->examined, extra->gradients, extra->examined - extra->gradients);
 	if (extra->examined == 1)
-		return "1 input has a second set of values, and this set changes an output";
-	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
+		return "a second set of values was tried for 1 input, and this set changes an output";
+	return arena_printf(&trial->arena, "a second set of values was tried for each of %d inputs, and each of "
+					   "these sets changes an output", extra->examined);
 }
 
 /* Records that the values of an input affect no output. This may be correct, because the operation may write to the
@@ -403,7 +405,8 @@ static void note_lost_digits(struct trial *trial, double moved)
 
 	trial->extra.unstable = !sensitive;
 	trial_note_check(trial, TRIAL_CHECK_NUMERICS, CHECK_PROPERTY,
-			 arena_printf(&trial->arena, "%s: output '%s' differs by %.3g units of %s from the same reference in float64%s",
+			 arena_printf(&trial->arena, "%s: output '%s' differs by %.3g units of %s from the output "
+						     "of the same reference in float64%s",
 				      sensitive ? "sensitive" : "unstable", output_name(trial, extra->lost_output),
 				      extra->lost_units, dtype,
 				      isnan(moved) ? ""
@@ -432,7 +435,8 @@ static void read_float64(struct trial *trial)
 	extra->wide = largest <= UNSTABLE_UNITS || !isfinite(largest) ? NULL : found_output(trial, worst, &trial->arena);
 	if (largest <= UNSTABLE_UNITS)
 		trial_note_check(trial, TRIAL_CHECK_NUMERICS, CHECK_HOLDS,
-				 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the same reference in float64",
+				 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the "
+							     "output of the same reference in float64",
 					      output_name(trial, worst), largest,
 					      dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype)));
 	else if (extra->wide == NULL)
@@ -476,7 +480,8 @@ static void read_on_cpu(struct trial *trial, int item)
 	(void)item;
 	trial_note_check(trial, TRIAL_CHECK_DEVICES,
 			 distance <= UNSTABLE_UNITS ? CHECK_HOLDS : unstable ? CHECK_PROPERTY : CHECK_FAILS,
-			 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the same reference on the CPU",
+			 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the output of "
+						     "the same reference on the CPU",
 				      output_name(trial, worst), distance,
 				      dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype)));
 }

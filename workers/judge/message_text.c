@@ -63,7 +63,7 @@ const char *format_miss(struct arena *arena, const struct output_verdict *output
 	if (output->hit_ratio < 1)
 		buf_printf(&text, " (%g %% may exceed it)", 100 * (1 - output->hit_ratio));
 	if (isfinite(m->margin))
-		buf_printf(&text, ", up to %.3g times", m->margin);
+		buf_printf(&text, ", by a factor of up to %.3g", m->margin);
 	if (m->nan_reference != m->nan_ground_truth)
 		buf_printf(&text, ", %" PRId64 " are NaN (%" PRId64 " in the ground truth)", m->nan_reference,
 		           m->nan_ground_truth);

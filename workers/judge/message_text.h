@@ -17,7 +17,7 @@ const char *format_value(struct arena *arena, double value, enum dtype dtype);
 const char *format_bytes(struct arena *arena, int64_t bytes);
 
 /* Describes how an output differs from its ground truth, for example: "output 'y': 12 of 4096 elements exceed the bound
- * 0.008 + 0.01 |ground truth|, up to 31 times; the worst at [0, 17]: 1.5, ground truth 1.25". */
+ * 0.008 + 0.01 |ground truth|, by a factor of up to 31; the worst at [0, 17]: 1.5, ground truth 1.25". */
 const char *format_miss(struct arena *arena, const struct output_verdict *output, enum dtype dtype);
 
 #endif

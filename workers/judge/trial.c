@@ -175,7 +175,9 @@ static void list_constants(struct trial *trial)
 			trial_add_finding(trial, constant->conflict);
 		if (isnan(trial->job->constants[i].value))
 			trial_add_finding(trial, arena_printf(&trial->arena,
-							      "%s is unattested: nothing in the definition states its value; the outputs of the reference show %g",
+							      "%s is unattested: nothing in the definition states "
+							      "its value; the outputs of the reference imply that "
+							      "it is %g",
 							      constant->name, constant->value));
 	}
 	trial->verdict.constants = values;
@@ -203,7 +205,8 @@ static void list_ground_truths(struct trial *trial)
 		return;
 	for (int i = 0; all && i < truths->count; i++)
 		if (!trial->round[0].answered[i] && trial->tried[i].passed_over == NULL) {
-			trial_pass_over(trial, &trial->round[0], i, false, "not computed, because the case was already decided");
+			trial_pass_over(trial, &trial->round[0], i, false, "not computed, because the case already "
+									   "had a verdict");
 			trial->tried[i].not_asked = true;
 		}
 	for (int r = 0; r < trial->rounds; r++)
@@ -447,7 +450,8 @@ static void decide_unattested(struct trial *trial)
 		if (isnan(trial->job->constants[i].value) && !isnan(trial->constants[i].value))
 			trial_decide(trial, STATUS_CHECKED, REASON_UNATTESTED,
 				     arena_printf(&trial->arena,
-						  "the reference agrees with %s if %s is %g; its outputs show this value, but no "
+						  "the reference agrees with %s if %s is %g; the outputs of the "
+						  "reference imply this value, but no "
 						  "axis, name, description or model states it",
 						  trial->truths.count > 0 ? trial->truths.items[0].name : "the ground truth",
 						  trial->constants[i].name, trial->constants[i].value));

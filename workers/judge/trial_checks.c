@@ -149,7 +149,8 @@ static void note_seeds(struct trial *trial)
 	if (trial->seed_matters != NULL)
 		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_FAILS,
 				 arena_printf(&trial->arena,
-					      "%s differs under another seed of the generators of torch, NumPy and Python, and "
+					      "%s differs with another seed for the random number generators of "
+					      "torch, NumPy and Python, and "
 					      "nothing in the definition says that the operation draws random numbers",
 					      trial->seed_matters));
 	else if (trial->seed_changed)
@@ -248,7 +249,7 @@ static void list_all(struct trial *trial)
 						    .result = CHECK_NOT_RUN,
 						    .evidence = verdict->status == STATUS_CHECKED
 								    ? "the case is too large for the additional runs of the checks"
-								    : "the case was already decided"};
+								    : "the case already had a verdict"};
 	}
 	verdict->checks = list;
 	verdict->check_count = TRIAL_CHECKS;

@@ -319,7 +319,8 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 	struct made made;
 
 	if (!read_made(said, &made))
-		trial_decide(trial, STATUS_ERROR, REASON_INPUTS, "invalid answer from the process that makes inputs");
+		trial_decide(trial, STATUS_ERROR, REASON_INPUTS, "the process that makes inputs sent an invalid "
+								 "answer");
 	else if (made.absent)
 		take_absent(trial, input, others, source);
 	else if (made.scalar)
@@ -621,7 +622,7 @@ enum trial_answer trial_stored(struct trial *trial, struct buf *out)
 
 	if (!trial->decided && (!trial_needs_custom_inputs(trial) || custom->memory[custom->contents] == NULL))
 		trial_decide(trial, STATUS_ERROR, REASON_INPUTS,
-			     "answer without a request from the process that makes inputs");
+			     "the process that makes inputs sent an answer without a request");
 	if (!trial->decided && copy_values(trial, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)

@@ -34,7 +34,8 @@ static int reserve_answer_memory(struct trial *trial, const struct round *round,
 						   shared_memory_used(memory))
 				      : need;
 	if (need > available)
-		return err_set(err, "a copy of the case for the ground truth needs %s on %s, but only %s are free",
+		return err_set(err, "the ground truth needs its own copy of the case, which takes %s on %s, but "
+				    "only %s are free",
 			       format_bytes(&trial->arena, need), trial->context->device_name,
 			       format_bytes(&trial->arena, available));
 	return shared_memory_reserve(memory, need, 0, err) < 0 ? -1 : 0;

@@ -72,6 +72,7 @@ int pool_probe_device(const struct judge_program *program, const char *device, c
 	if (judge.pidfd >= 0)
 		close(judge.pidfd);
 	if (line == NULL)
-		err_set(err, "the judge that probes %s did not answer: it terminated with %s", device, process_end(status).text);
+		err_set(err, "the judge that tests %s did not answer: it terminated with %s",
+			device, process_end(status).text);
 	return rc;
 }

@@ -61,7 +61,7 @@ void isolation_by_task(struct queued *work, bool always_own)
 	if (why != NULL || !separation_by_task(&work->task))
 		work->separable = SEPARABLE_NO;
 	if (always_own)
-		isolation_set(work, "runners are kept only with --isolation kept");
+		isolation_set(work, "runners are reused only with --isolation kept");
 	else if (why != NULL)
 		isolation_set(work, why);
 }

@@ -739,8 +739,8 @@ static int on_judge_end(struct pool_shared *shared, struct lane *lane, int statu
 	else if (lane->phase == LANE_WORKING)
 		lane_verdict_without_judge(shared, lane, process_was_killed(status) ? REASON_CRASHED : REASON_GROUND_TRUTH,
 				      arena_printf(&arena,
-						   "the judge terminated with %s while it %s this case, in the second "
-						   "attempt too",
+						   "in the second attempt, the judge terminated with %s while it %s "
+						   "this case",
 						   process_end(status).text, judging ? "judged" : "waited for"));
 	arena_free(&arena);
 	return 0;

@@ -20,7 +20,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 	work = queued_new(&one);
 	work->alone = true;
 	work->attacked = attacked;
-	isolation_set(work, "the reference runs alone, while no other reference runs");
+	isolation_set(work, "no other reference may run at the same time as this reference");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
 	lane_judge_forget(lane);
@@ -71,7 +71,8 @@ static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
 	lane_judge_forget(lane);
 	free(lane->work->failure);
 	lane->work->failure = NULL;
-	isolation_set(lane->work, "the reference failed in a kept runner, so it runs again in a new one");
+	isolation_set(lane->work, "the reference failed in a runner that other references may have used, so it "
+				  "runs again in a new runner");
 	lane->used = false;
 	lane->phase = LANE_WAITING;
 }

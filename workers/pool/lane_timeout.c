@@ -24,7 +24,7 @@ static void on_late_judge(struct pool_shared *shared, struct lane *lane, double 
 		lane_retry_alone(shared, lane, true);
 	else
 		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
-					   arena_printf(&arena, "%s within %g s, in the second attempt too", what, limit));
+					   arena_printf(&arena, "in the second attempt, %s within %g s", what, limit));
 	arena_free(&arena);
 }
 

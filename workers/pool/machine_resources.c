@@ -148,7 +148,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 	if (on_path("python3", out, size) == 0)
 		return 0;
 	return err_set(err,
-	               "there is no python3 on PATH and no .venv in %s; %swith --python, name an interpreter that has torch",
+	               "there is no python3 on PATH and no .venv in %s; %suse --python to name an interpreter that "
+		       "has torch",
 	               root == NULL ? "the dataset" : root,
 	               machine_installed() ? "" : "to create a .venv, run `make verify` in the checkout of reftest, or ");
 }
@@ -330,7 +331,7 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 		goto leave;
 	rest = answer.length == 0 ? NULL : arena_copy(arena, answer.data, answer.length);
 	if ((version = next_line(&rest)) == NULL) {
-		err_set(err, "%s printed no Python version, so it is no usable Python interpreter", python);
+		err_set(err, "%s printed no Python version, so it is not a usable Python interpreter", python);
 		goto leave;
 	}
 	out->python = version;

@@ -166,8 +166,9 @@ bool provider_ready(struct provider *provider)
 	if (provider->busy)
 		return false;
 	if (provider->process.pid == 0 && provider->started_last)
-		refuse(provider, "the provider's process ended; no new process is started in this run, because references could "
-				 "change its memory (`reftest doctor` explains this as process_memory)");
+		refuse(provider, "the provider's process ended; no new process is started in this run, because "
+				 "references could change its memory (see process_memory in the output of `reftest "
+				 "doctor`)");
 	if (provider->refused == NULL && provider->process.pid == 0 && start(provider, &err) != 0) {
 		end_process(provider);
 		refuse(provider, err.text);
@@ -357,7 +358,8 @@ const char *provider_answer(struct provider *provider, int64_t now_ms)
 	if (provider->busy && provider->refused != NULL)
 		return answer_failed(provider, provider->refused);
 	if (provider->busy && given_up(provider)) {
-		snprintf(sentence, sizeof sentence, "%s ended the provider's process %d times in this run and is not used again",
+		snprintf(sentence, sizeof sentence, "%s caused the provider's process to end %d times in this run, "
+						    "so it is not used again",
 			 provider->asked->name, ENDS_MAX);
 		return answer_failed(provider, sentence);
 	}

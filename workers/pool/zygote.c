@@ -649,7 +649,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		if (!child->used) /* the `proc` of a used runner is already set */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
-			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
+			return err_set(err, "the total memory of a reference's processes cannot be determined, "
+					    "because its runner has no /proc");
 		runners->failures = 0;
 		child->ready = true;
 		child->ready_ms = now_ms;
@@ -676,7 +677,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 	if (event == CHILD_NOTHING && (now_ms < child->deadline_ms || child->state == CHILD_SPARE))
 		return 0;
 	if (child->state != CHILD_SPARE && !child->used && runners->failures++ >= FAILURES_MAX)
-		return err_set(err, "the runner processes end before they are ready (%s): %.*s",
+		return err_set(err, "the runner processes ended before they were ready (%s): %.*s",
 		               child->ended ? process_end(child->status).text : "it took too long",
 		               (int)(child->printed.length < 1000 ? child->printed.length : 1000),
 		               child->printed.length == 0 ? "" : child->printed.data);

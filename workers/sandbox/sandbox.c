@@ -526,7 +526,8 @@ SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, con
 	open_memory(true);
 	sandbox->layers = find_layers(sandbox);
 	if (isolate(sandbox, sandbox->layers & namespaces) != (sandbox->layers & namespaces) || open_self(sandbox) != 0) {
-		snprintf(message, (size_t)message_size, "the sandbox of references cannot be built, although a trial succeeded: %s",
+		snprintf(message, (size_t)message_size, "the sandbox for references cannot be set up, although an "
+							"earlier test of it succeeded: %s",
 			 strerror(errno));
 		free_sandbox(sandbox);
 		return NULL;

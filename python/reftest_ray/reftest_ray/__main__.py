@@ -22,9 +22,9 @@ SHARED_FLAGS = "--no-diagnosis --no-workloads --edge --backward --staged-arena".
 SEVERITY = (4, 130, 2, 1, 3, 0)  # exit statuses, the most severe first
 
 DESCRIPTION = (
-    "Verifies a dataset as `reftest verify` does, on the workers of a Ray cluster. Options that are not listed here are those "
-    "of `reftest verify`. The verdicts go into the cache of this machine as soon as they arrive. The output and the exit "
-    "status are those of `reftest verify --cached-only` over this cache."
+    "Verifies a dataset as `reftest verify` does, on the workers of a Ray cluster. Other options of `reftest verify` "
+    "are accepted, too. Each verdict is stored in the cache of this machine as soon as it arrives. At the end, this "
+    "command prints what `reftest verify --cached-only` prints with this cache, and returns the same exit status."
 )
 
 
@@ -32,9 +32,15 @@ def read_arguments(words):
     parser = argparse.ArgumentParser(prog="reftest-ray", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--address", help="the Ray cluster (default: RAY_ADDRESS, else a cluster on this host)")
     parser.add_argument("--workers", type=int, help="number of workers (default: as many as the cluster has room for)")
-    parser.add_argument("--gpus", type=float, default=1, help="GPUs of a worker (default: 1; 0: verify on the CPU)")
-    parser.add_argument("--cpus", type=int, help="CPU cores of a worker (default: 4; with --gpus 0: 1)")
-    parser.add_argument("--jobs", type=int, help="references that a worker runs in parallel (default: its CPU cores)")
+    parser.add_argument(
+        "--gpus", type=float, default=1, help="number of GPUs per worker (default: 1; 0: verify on the CPU)"
+    )
+    parser.add_argument("--cpus", type=int, help="number of CPU cores per worker (default: 4; with --gpus 0: 1)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        help="number of references that a worker runs in parallel (default: the number of its CPU cores)",
+    )
     parser.add_argument(
         "--device-class", help="verify only on devices of this class (default: the class of the first worker's device)"
     )

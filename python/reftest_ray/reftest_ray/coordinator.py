@@ -194,7 +194,7 @@ class Coordinator:
             return
         for definition, case in self.scheduler.die(worker):
             self.report({"definition": definition, "crashed": case})
-        say(f"{worker} died ({why}); its requests go to other workers")
+        say(f"{worker} died ({why}); its requests are sent to other workers")
         self.fleet.replace(worker)
 
     def _failed(self, worker, why):

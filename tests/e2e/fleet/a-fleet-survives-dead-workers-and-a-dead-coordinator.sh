@@ -45,7 +45,7 @@ touch "$work/go"
 kill -9 "$worker"
 ended
 expect_exit 0
-expect_says 'worker 1 died (' '); its requests go to other workers' '3 definitions: 3 passed; 0 cases run'
+expect_says 'worker 1 died (' '); its requests are sent to other workers' '3 definitions: 3 passed; 0 cases run'
 all=$(stored)
 
 # A second run executes nothing, and prints what verify prints.

@@ -121,7 +121,7 @@ for one in json.load(open(sys.argv[1]))["definitions"]:
     print(one["name"], one["behaviour"], one["approved"])' "$work/out" >"$work/sides"
 [ "$(cat "$work/sides")" = "$(printf 'oddity/wrong changed before\noddity/faster rounding before')" ] || fail "$step: $(cat "$work/sides")"
 run diff --device "$device" --sizes small HEAD wrong
-expect_says 'differs from the approved reference: the commit has the reference that was approved on'
+expect_says 'differs from the approved reference: the reference in the commit is the one that was approved on'
 approve --note 'the new bound' wrong raises schema
 expect_exit 3
 accept wrong schema

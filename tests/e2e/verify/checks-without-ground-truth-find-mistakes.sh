@@ -108,7 +108,7 @@ for name in ("dice", "small_only"):
 EOF
 verify --case workload:large dice small_only
 expect "$(check small_only strided) == 'the case is too large for the additional runs of the checks'"
-expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
+expect "'differs with another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
 # If there are many inputs, gradients show which of them have an effect. If an input has no gradient, or an output seems
@@ -142,7 +142,8 @@ verify many idle detached fixed pair
 expect "$(check many not_constant) == 'each of 12 inputs influences an output (gradients show this for 12 inputs, a second set of values for 0), and no output is constant'"
 expect "[c['name'] for c in d['many']['cases'][0]['checks'] if c['result'] != 'holds'] == ['devices']"
 expect "\"no output depends on the values of input 'p7'\" in $(check idle not_constant) and d['idle']['status'] == 'skipped'"
-expect "$(check detached not_constant) == '12 inputs have a second set of values, and each of them changes an output, and no output is constant'"
+expect "$(check detached not_constant) == 'a second set of values was tried for each of 12 inputs, \
+and each of these sets changes an output, and no output is constant'"
 expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 

@@ -43,7 +43,8 @@ message() { value "d['$1']['cases'][0]['message']"; }
 for part in "axis 'hidden_size' is 5000" "no module of llama-3.1-8b" "hidden_size = 4096" "litgpt/config.py"; do
 	message model | grep -qF "$part" || fail "the message of the model lacks '$part'"
 done
-[ "$(message name_h4096)" = "the name says h4096, but axis 'hidden_size' is 5000" ] || fail "the message of the name differs"
+[ "$(message name_h4096)" = "the definition's name says h4096, but axis 'hidden_size' is 5000" ] ||
+	fail "the message of the name differs"
 [ "$(message words)" = "the description says hidden_size = 4096, but axis 'hidden_size' is 5000" ] || fail "the message of the description differs"
 
 step="the second run"

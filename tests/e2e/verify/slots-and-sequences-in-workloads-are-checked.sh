@@ -68,10 +68,10 @@ invalid $prefill late 'cu_seqlens does not start with 0'
 invalid $prefill short total_seq_len
 invalid $prefill negative 'cu_seqlens[1] is -3'
 invalid $prefill empty 'gives sequence 1 no token'
-invalid $mtp outside 'initial_state_indices[2] is 4, but the 4 states are numbered from 0'
+invalid $mtp outside 'initial_state_indices[2] is 4, but must be at least 0 and less than 4 (the number of states)'
 invalid $mtp negative 'initial_state_indices[1] is -1'
 invalid $mtp twice 'initial_state_indices[2] is slot 3, which sequence 0 also updates'
-invalid $mamba outside 'state_batch_indices[1] is 4, but the 4 slots are numbered from 0'
+invalid $mamba outside 'state_batch_indices[1] is 4, but must be at least 0 and less than 4 (the number of slots)'
 invalid $mamba negative 'state_batch_indices[1] is -2'
 invalid $mamba twice 'state_batch_indices[2] is slot 0, which sequence 0 also updates'
 for name in $prefill $mtp $mamba; do
