@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: dbb399130e9592989fc012931ceb1201
+# reftest-body: 3c13c88dc3eda7263a5de199e5fc85f3
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
@@ -932,7 +932,7 @@ def check_room(definition, axes, device, label):
         and label in ("large", "workload")
         and elements > CPU_ELEMENTS
     ):
-        pytest.skip(f"{elements} elements: above the limit for a CPU")
+        pytest.skip(f"{elements} elements exceed the limit for a CPU")
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         if 24 * elements > free:
@@ -1917,7 +1917,7 @@ def check_definition(test):
     for name, axis in definition["axes"].items():
         length = length_of(axis)
         assert length is None or test.AXES[name] == length, (
-            f"axis '{name}' is {length} in the JSON file: run `reftest generate`"
+            f"axis '{name}' is {length} in the JSON file, but not in this test: run `reftest generate`"
         )
 
 
