@@ -52,7 +52,7 @@ cp "$work/out" "$work/checked"
 expect_says '10 definitions, 0 workload files' ': 4 errors, ' \
 	'error  definitions/scaled/no_python.json:51:15: the reference is not valid Python at line 5, column 25: expected '"':'" \
 	'error  definitions/scaled/no_function.json:51:15: expected Python source with a function run() or …_reference() at top level, found only _scaled_referenz' \
-	'error  definitions/scaled/awaited.json:51:15: expected Python source with a function run or …_reference' \
+	'error  definitions/scaled/awaited.json:51:15: expected Python source with a function run() or …_reference()' \
 	'error  definitions/scaled/untraced.json:1:1: expected a field "reference"' \
 	'note   definitions/scaled/no_reference.json:1:1: no case can run, because the definition has no "reference"' \
 	'note   definitions/scaled/unknown_dtype.json:' 'no case can run, because the dtype is "unknown"' \

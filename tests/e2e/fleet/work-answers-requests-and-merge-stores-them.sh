@@ -65,7 +65,7 @@ expect_exit 0
 lines "a[0]['event'] == 'worker' and a[0]['device_class'] and a[0]['signature'] == 'ed25519' and len(a) == 9"
 lines "sum(e['event'] == 'error' for e in a) == 6"
 lines "\"unknown field 'hole'\" in m['misspelt']['message']"
-lines "'the files of gemm/tiny_gemm here differ' in m['other files']['message'] and '0' * 32 in m['other files']['message']"
+lines "'the files of gemm/tiny_gemm on this machine differ' in m['other files']['message'] and '0' * 32 in m['other files']['message']"
 lines "'there is no definition gemm/nowhere' in m['nowhere']['message']"
 lines "\"no case 'small:batch_size=77'\" in m['no case']['message']"
 lines "any('more than 1048576 bytes' in e.get('message', '') for e in a)"
