@@ -307,8 +307,8 @@ int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of the text of a passed verdict that is not weak and has no findings. Outputs and constants
  * may be missing from the result. This function is for callers that need only the status and the versions. Returns NULL
- * for any other verdict, and for a text that verdict_write did not write. The caller then calls verdict_parse. The
- * result is allocated in `arena`. */
+ * if the verdict is not passed, is weak or has findings, and if verdict_write did not write the text. The caller then
+ * calls verdict_parse. The result is allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

@@ -129,7 +129,7 @@ struct result {
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
 	int attempt;          /* the number of op families that were tried and rejected (result_needs_next_attempt) */
-	bool unsure;          /* an op family was rejected because of a verdict that is not in the store */
+	bool unsure;          /* an op family was rejected, and the verdict of one of its cases is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */

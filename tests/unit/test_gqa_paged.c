@@ -10,8 +10,8 @@ struct shape {
 	int64_t heads, kv_heads, dim, page_size;
 };
 static const struct shape llama = {32, 8, 128, 1}, llama_pages = {32, 8, 128, 64};
-/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages; a
- * page of `little_pages` has too many elements for so many pages. */
+/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages.
+ * The caches of `little_pages` have fewer pages, because each page has more elements. */
 static const struct shape little = {4, 2, 16, 1}, little_pages = {4, 2, 48, 16};
 
 static void add_caches(struct built *b)
