@@ -218,7 +218,7 @@ static void models_explain_axes_at_some_degree(void **state)
 	gqa[2].value = 64;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), "axis 'head_dim' is 64");
 	expect(attest("x", "gqa_paged", "of the vision tower", plain, 1, gqa, 3, &arena), NULL);
-	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), "has hidden_size = 4096");
+	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), "the length is hidden_size = 4096");
 	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), "litgpt/config.py");
 	expect(attest("x", "rmsnorm", "", unknown, 1, norm, 1, &arena), NULL);
 	expect(attest("x", "something", "", plain, 1, norm, 1, &arena), NULL);

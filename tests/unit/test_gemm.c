@@ -674,7 +674,7 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	p.output.axis[1] = 2;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text,
-			    "input 'A' [M, K] times input 'B' [N, K] is not output 'C' [M, K]; the inputs must be "
+			    "input 'A' [M, K] times input 'B' [N, K] does not give output 'C' [M, K]; the inputs must be "
 			    "[M, K] and [N, K] or [K, N], and the output [M, N]");
 	make_problem(&p, 20, 50, DTYPE_FLOAT8_E4M3FN, false);
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
