@@ -30,7 +30,7 @@ enum {
 	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
 	WINDOW_LOG_MAX = 24,	 /* limits the memory that zstd uses */
-	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
+	FRAME_LEAST = 5,	 /* the least number of bytes from which zstd recognises a frame */
 	/* The limit for the unpacked bytes of a file: UNPACKED_FREE, or RATIO_MAX times the size of the file if this is
 	 * more. */
 	UNPACKED_FREE = 64 << 20,
@@ -59,14 +59,14 @@ static void pack(struct outgoing *to, ZSTD_EndDirective how)
 		ZSTD_outBuffer out = {to->file.data + to->file.length, STEP, 0};
 
 		left = ZSTD_compressStream2(to->packer, &out, &in, how);
-		if (ZSTD_isError(left)) /* the only possible error is missing memory */
+		if (ZSTD_isError(left)) /* the only possible error is a lack of memory */
 			die_no_memory();
 		to->file.length += out.pos;
 	} while (in.pos < in.size || (how != ZSTD_e_continue && left > 0));
 	buf_clear(&to->line);
 }
 
-/* Writes the head line in a separate zstd frame, so that the head line can be read even if the rest of the file is
+/* Writes the head line in a zstd frame of its own, so that this line can be read even if the rest of the file is
  * damaged. */
 static void begin_file(struct outgoing *to, int64_t count)
 {
@@ -368,8 +368,8 @@ static int64_t number_of(const char *text, size_t length)
 	return length > 0 ? number : -1;
 }
 
-/* Returns the format number in the head line, or -1 if the line is not a head. Sets `count` to the number of records
- * that the head line gives. */
+/* If the line is a head line, returns its format number, and sets `count` to the number of records in it. Otherwise
+ * returns -1. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {
 	if (length < sizeof head - 1 || memcmp(text, head, sizeof head - 1) != 0)
@@ -485,7 +485,8 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 	return answer;
 }
 
-/* Returns 0 if the first line is a head of a format that this program can read, otherwise -1 with a message. */
+/* Returns 0 if the first line is a head line with a format number that this program supports, otherwise -1 with a
+ * message. */
 static int check_head(const struct lines *lines, struct err *err)
 {
 	const char *feed = lines->whole > 0 ? memchr(lines->text.data, '\n', lines->whole) : NULL;

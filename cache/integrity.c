@@ -1,9 +1,9 @@
-/* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64, size u64,
- * mtime u64, ctime u64.
+/* integrity - reads and writes the file `clean`. The file `clean` contains one record, which describes data.mdb: inode
+ * u64, size u64, mtime u64, ctime u64.
  *
- * Two changes within one tick of the filesystem's clock give the same timestamps. `clean` is therefore trusted only if
- * data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. If a process ends right after a
- * commit, the next process thus checks the pages and writes a new `clean`. */
+ * Two changes of a file within one tick of the filesystem's clock have the same timestamps. `clean` is therefore
+ * trusted only if data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. Therefore, if a
+ * process ends right after a commit, the next process checks the pages and writes a new `clean`. */
 #include "cache/integrity.h"
 
 #include <errno.h>

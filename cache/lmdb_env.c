@@ -11,10 +11,10 @@
  * checksum.
  *
  * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
- * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the allocation fails, the store is read
- * without the lock file.
+ * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the lock file cannot be allocated, the
+ * store is read without it.
  *
- * Limits. LMDB needs a local disk, because its locks and its mapping do not work between the machines of a network
+ * Limits. LMDB needs a local disk, because its locks and its mapping do not work between machines that share a network
  * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
  * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits for a long time
  * prints which process it waits for (cache/lock_wait.h).
@@ -43,11 +43,11 @@
 enum {
 	MAP_START = 16 << 20,  /* initial size of the map in bytes; the size is doubled whenever the map is full */
 	COMPACT_LEAST = 1 << 20, /* in bytes; a smaller file is not compacted */
-	READERS = 256,         /* the most readers at the same time, in all processes together */
+	READERS = 256,         /* the largest number of simultaneous readers, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
-	/* The descriptors that wait_for_turn returns have this number or a higher one. LMDB's descriptors have lower
-	 * numbers. */
+	/* The descriptors that wait_for_turn returns have this number or a higher one. The descriptors that LMDB opens
+	 * have lower numbers. */
 	TURN_FD = 200,
 	FILE_PATH = ENV_PATH_MAX + 32,
 	PAGE = 4096, /* assumed size of a page in bytes, used only for estimates */
@@ -82,8 +82,8 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 
 /* --- Folders ----------------------------------------------------------------------------------------------------- */
 
-/* Creates .reftest/cache if it is missing. The caller must hold the lock that wait_for_turn takes, because a process
- * that sets aside a damaged store creates a new folder under the same name. */
+/* Creates .reftest/cache if it is missing. The caller must hold the lock of wait_for_turn, because another process may
+ * be setting a damaged store aside and creating a new folder with the same name. */
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
@@ -265,7 +265,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty and that `write` is false, so no tables were created. */
+ * MDB_NOTFOUND means that the store is empty, and that no tables were created because `write` is false. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -397,8 +397,8 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 }
 
 /* Closes the store while holding the lock for opening. When LMDB's last user closes a store, LMDB destroys the mutexes
- * in lock.mdb. A process that opened the store at that moment would use the destroyed mutexes, and every transaction
- * would fail with EINVAL. */
+ * in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed mutexes, and
+ * each of its transactions would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();
@@ -490,8 +490,8 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
-/* Makes room in the store. First frees the reader slots of dead processes. While such a slot exists, LMDB does not
- * reuse the pages that the process was reading. If there is no such slot, enlarges the map. */
+/* Makes room in the store. First frees the reader slots of dead processes. As long as a dead process has a slot, LMDB
+ * does not reuse the pages that the process was reading. If no slot was freed, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
@@ -521,7 +521,7 @@ void env_expect(struct env *env, uint64_t bytes)
 		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
-enum { NOT_IN_PLACE = -2 }; /* write_once returns this if the file was replaced; LMDB has no error with this number */
+enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
 
 /* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. `gc` may
  * have replaced the file, and a write to the old file would then be lost. */
@@ -539,8 +539,8 @@ static int write_once(struct env *env, env_work *work, void *context)
 	return rc;
 }
 
-/* Repeats the write until it succeeds. A full map and a replaced file are reasons to repeat the write; after any other
- * error, the function gives up. */
+/* Repeats the write until it succeeds. Repeats the write only if the map was full or the file was replaced; gives up
+ * after any other error. */
 static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
 {
 	int rc = write_once(env, work, context);
@@ -637,7 +637,7 @@ static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes
 
 	if (answer == 1)
 		*bytes = after;
-	remove_folder(fresh); /* `fresh` now holds either the copy or the store that the copy replaced */
+	remove_folder(fresh); /* the folder `fresh` now contains either the copy or the store that the copy replaced */
 	return answer;
 }
 

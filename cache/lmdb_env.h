@@ -1,10 +1,10 @@
 /* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets a damaged environment aside.
  *
- * LMDB opens a file only after this module has checked the file (cache/integrity.h). Processes that open the store wait
- * for each other, with flock on .reftest. Descriptors are close-on-exec. A handle must not be used after a fork. A
- * process must not open the store of one root twice. While the store is open, other processes may write to the file,
- * enlarge it, remove it, or replace it. Other processes must not truncate the file. LMDB maps the file, and a read
- * behind the new end kills this process with SIGBUS. */
+ * LMDB opens a file only after this module has checked the file (cache/integrity.h). While a process opens the store,
+ * it holds a lock (flock) on .reftest, and other processes wait. Descriptors are close-on-exec. A handle must not be
+ * used after a fork. A process must not open the same store twice. While the store is open, other processes may write
+ * to the file, enlarge it, remove it, or replace it. Other processes must not truncate the file. LMDB maps the file, so
+ * a read beyond the new end would kill this process with SIGBUS. */
 #ifndef REFTEST_CACHE_LMDB_ENV_H
 #define REFTEST_CACHE_LMDB_ENV_H
 
@@ -49,19 +49,19 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
  * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
  * nothing was stored. */
-/* If `work` has changed nothing, it returns ENV_ONLY_LOOKED; env_write then commits nothing and returns 0 */
+/* `work` returns ENV_ONLY_LOOKED if it has changed nothing; env_write then commits nothing and returns 0 */
 enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
 
-/* Enlarges the map so that about `bytes` bytes can be written. Each time the map is full, `work` starts again;
- * env_expect avoids this. Does nothing if the map cannot grow. */
+/* Enlarges the map so that about `bytes` bytes can be written. Without env_expect, `work` starts again each time the
+ * map is full. Does nothing if the map cannot grow. */
 void env_expect(struct env *env, uint64_t bytes);
 
 /* Writes a copy of the store without free pages, and replaces the store if the copy is at most half as large. Another
- * process that has the old file open uses the new file from its next write on. Returns 1 if the store was replaced.
- * Returns 0 if the copy was too large, or if the filesystem cannot exchange two names. Otherwise returns -1 with a
- * message, and nothing has changed. Sets `bytes` to the new size. */
+ * process that has the old file open continues to read it, and opens the new file at its next write. Returns 1 if the
+ * store was replaced. Returns 0 if the copy was too large, or if the filesystem cannot exchange two names. Otherwise
+ * returns -1 with a message, and nothing has changed. Sets `bytes` to the new size. */
 int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
 /* Sets `err` to a message about `rc`, which is an error of LMDB or an errno. Always returns -1. */

@@ -8,7 +8,7 @@
  *
  * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf
  * of the main tree has an entry for each table. The 48 bytes of data in the entry describe the root of the table's
- * tree. If data is too large for a page, it is in adjacent overflow pages.
+ * tree. Data that is too large for a page is stored in adjacent overflow pages.
  *
  * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. This
  * check also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each
@@ -31,8 +31,8 @@ enum {
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* the most pages that may be missing at the end of the file: pages that were allocated and freed again before
-	 * they were written */
+	/* how many pages may be missing at the end of the file, because LMDB allocated and freed them without writing
+	 * them */
 	SLACK = 1 << 20,
 };
 

@@ -37,8 +37,8 @@ static long holder_in(const char *line, const struct stat *file)
 													   : 0;
 }
 
-/* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last process in the
- * list. LMDB's locks show which processes have the store open, but not which of them is writing. */
+/* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last one in
+ * /proc/locks. LMDB's locks show which processes have the store open, but not which of them is writing. */
 static struct holder find_holder(const char *locked)
 {
 	struct holder found = {0};

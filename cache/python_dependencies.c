@@ -1,7 +1,7 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
- * Code can reach a value only by a name, an attribute or an import, or by a name that is computed at run time.
- * Therefore:
+ * Python code can access a value only through a name, an attribute or an import, or through a name that it computes at
+ * run time. Therefore:
  *   - a name that the text does not bind must be one of Python's builtins, but not one in names_outside (builtins that
  *     open files or reach objects by a computed name);
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
@@ -37,7 +37,7 @@ struct span {
 
 struct word {
 	enum kind kind;
-	struct span span; /* the text of the word; for an operator, one character of the operator */
+	struct span span; /* the text of the word; each character of an operator is a word of its own */
 	int line;
 	bool plain; /* the word is a string without a prefix and without escapes */
 };
@@ -71,8 +71,8 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. The second list has functions of the module os that read them
- * too. */
+/* Modules that read the clock or the name of the machine. functions_unsteady contains functions of the module os whose
+ * results also differ between runs or machines. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
@@ -114,8 +114,8 @@ static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
 
-/* Names with two underscores on each side. The names in the first list do not reveal the source; the names in the
- * second list do. Every other name of this form counts as ACCESS_OUTSIDE. */
+/* Names with two underscores on each side. The names in dunders_plain do not reveal the source of the code; the names
+ * in dunders_itself do. Every other name with two underscores on each side counts as ACCESS_OUTSIDE. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -209,9 +209,9 @@ static void add(struct lexer *l, enum kind kind, const char *from, size_t length
 
 static bool cut(struct lexer *l);
 
-/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code in the
- * field becomes words like other code; two bracket words separate it from the code around the f-string. Returns false
- * if the f-string does not end, or if quotes inside the field may end the f-string. */
+/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. A bracket word is
+ * added before the first word of the field and after its last word, to separate them from the code around the f-string.
+ * Returns false if the f-string does not end, or if quotes inside the field may end the f-string. */
 static bool cut_braces(struct lexer *l, char quote)
 {
 	int depth = 0;
@@ -226,8 +226,7 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This quote is not the quote of the f-string, so a nested string begins here. The nested string ends
-		 * at the next `c`. */
+		/* `c` is not the quote of the f-string, so a nested string begins here, which ends at the next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -532,8 +531,7 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text itself uses this word as a name: without a dot before it, or as an attribute to which the
- * text assigns. */
+/* Returns true if the text itself uses `name` without a dot before it, or assigns to an attribute called `name`. */
 static bool is_own(const struct look *look, struct span name)
 {
 	for (const struct word *word = look->words; word->kind != WORD_END; word++)
@@ -626,7 +624,7 @@ static const struct word *look_open(const struct look *look, const struct word *
 }
 
 /* If the attribute's name is a literal, a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…) counts as
- * the attribute itself. Returns the word that follows, or `word` if the call has another form. */
+ * the attribute itself. Returns the word after the call, or `word` if the call has another form. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -704,8 +702,8 @@ static void look_string(struct look *look, const struct word *word)
 	}
 }
 
-/* If the statement that begins at `word` consists only of strings, as a docstring does, returns the end of the
- * statement. Otherwise returns NULL. */
+/* If the statement that begins at `word` consists only of strings, like a docstring, returns the end of the statement.
+ * Otherwise returns NULL. */
 static const struct word *only_strings(const struct word *word)
 {
 	while (word->kind == WORD_STRING)

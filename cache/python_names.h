@@ -1,5 +1,5 @@
-/* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
- * bsearch. If a reference uses any other name, reftest assumes that the result may depend on anything
+/* python_names - a list, sorted for bsearch, of the names of Python and torch whose values depend on nothing outside a
+ * reference. If a reference uses any other name, reftest assumes that the result may depend on anything
  * (cache/python_dependencies.h).
  *
  * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute something
@@ -12,7 +12,7 @@
  * compile, overrides). The list omits names that lead to other modules (random._os), and therefore every name with a
  * leading underscore.
  *
- * torch's name of a new dtype must also be in this list. */
+ * When reftest supports a new dtype, torch's name of the dtype must be added to this list. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H
 #define REFTEST_CACHE_PYTHON_NAMES_H
 

@@ -41,8 +41,8 @@ struct store *store_open(const char *root, const struct store_options *options, 
 }
 
 /* Checks the pages of the store. If the pages look damaged, another process may be writing them. If another process
- * uses the store, the function therefore checks the pages again, up to PAGE_TURNS times. Real damage shows in every
- * check. */
+ * uses the store, the function therefore checks the pages again, up to PAGE_TURNS times. If the pages are really
+ * damaged, every check finds the damage. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);
@@ -153,7 +153,8 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* Moves to the next row whose checksum is right. Returns false at the end or after an error; pass->rc says which. */
+/* Moves to the next row whose checksum is right. Returns false after the last row, with MDB_NOTFOUND in pass->rc, or
+ * after an error, with the error in pass->rc. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {

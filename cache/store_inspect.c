@@ -65,8 +65,7 @@ static struct row_name text_name(const MDB_val *key)
 
 /* --- Checks of one row ------------------------------------------------------------------------------------------ */
 
-/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid. Otherwise returns a
- * message that says what is wrong. */
+/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid, otherwise a message. */
 typedef const char *row_look(struct inspection *i, const MDB_val *key, struct reader body, struct err *why);
 
 static const char *look_at_verdict(struct inspection *i, const MDB_val *key, struct reader body, struct err *why)
