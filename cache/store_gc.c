@@ -1,7 +1,7 @@
 /* store_gc - removes the rows that are not needed, in three passes. All passes are in one write transaction, so nothing
  * changes between two passes. A row is kept under these conditions:
  *
- * latest the definition exists, or the verdict that the row names is kept
+ *   latest     the definition exists, or the verdict that the row names is kept
  *   verdicts   a row of `latest` for an existing definition names the verdict; or the verdict is recent; or its subject
  *              is a subject of the present dataset
  *   files      the path exists
