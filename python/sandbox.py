@@ -36,8 +36,8 @@ class Sandbox:
             set_folder(self.folder)
 
     def before_fork(self):
-        """Returns the pid of the process that keeps the PID namespace of the next child, and the temporary folder of
-        this child."""
+        """Returns the pid of the process that keeps the PID namespace of the next child alive, and the temporary folder
+        of this child."""
         folder = self.folder if self.has_folders else tempfile.mkdtemp(dir=self.place)
         keeper = self.library.sandbox_before_fork(self.handle)
         if keeper < 0:
@@ -49,8 +49,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot switch back to the zygote's own PID namespace")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox fails although it
-        worked in the trial at the start."""
+        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox cannot be set up,
+        although it could be set up in a trial at the start."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))

@@ -50,8 +50,8 @@ def as_strided(value):
 
 
 def tuples_apart(values, known):
-    """Returns a copy of `values` in which the elements of each tuple of tensors replace the tuple, with the names
-    "NAME[0]" and so on. A tuple whose name is in `known` stays."""
+    """Returns a copy of `values` in which each tuple of tensors NAME is replaced by its elements, which are called
+    "NAME[0]" and so on. A tuple whose name is in `known` is not replaced."""
     apart = {}
     for name, value in values.items():
         if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
@@ -62,7 +62,8 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype of an input, and the input's axis lengths as far as they are known?"""
+    """Does the value have the dtype of the input `spec`, and the lengths of those axes of the input whose lengths are
+    known?"""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -84,7 +85,7 @@ def taken_instead(specs, values, missing):
     order:
     - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
       other value meets this condition for the input, and no other input meets it for the value.
-    - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
+    - "form": exactly one of the tensors that remain has the input's form, and no other missing input has this form.
     - "order": the number of remaining tensors with this form equals the number of missing inputs with this form, so the
       first input gets the first tensor, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]

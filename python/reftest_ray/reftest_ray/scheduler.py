@@ -3,9 +3,9 @@
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases with the seconds that each will probably take. The longest request goes first.
 
-If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore
-each of these cases becomes a suspect: it is sent as a request of its own, and the worker that runs it gets no other
-request meanwhile. If three workers die while they run a case, the case counts as crashed, and is not tried again.
+If a worker dies, its requests return to the queue. Any case in these requests may have killed the worker, so each of
+these cases becomes a suspect: the case is sent in a request of its own, to a worker that gets no other request at the
+same time. If three workers die while they run a case, the case counts as crashed, and is not tried again.
 
 This file does not use Ray, processes or time."""
 
@@ -86,7 +86,7 @@ class Scheduler:
         self.workers[name] = Worker(name, max(1, room))
 
     def next_for(self, name):
-        """Returns the next request for this worker, or None if there is none for it now."""
+        """Returns the next request for this worker, or None if no request can be sent to it now."""
         worker = self.workers[name]
         if len(worker.running) >= worker.room or worker.has_suspect():
             return None
@@ -134,8 +134,8 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """Handles a worker that was dismissed, or whose answers are refused. Its requests return to the queue, and no
-        case becomes a suspect."""
+        """Handles a worker that was dismissed, or whose answers are refused. The worker's requests return to the queue,
+        and none of their cases becomes a suspect."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)
 
