@@ -9,10 +9,10 @@
 
 #include "base/buf.h"
 
-/* Both texts are in the form that verdict_write writes, and have the same subject and witness. If `dropped` has margins
- * that `kept` lacks, adds these margins to the text of `kept`, appends the result to the buffer, and returns true.
- * Otherwise returns false. The appended text lists the newest margin of each driver, and at most DRIVER_MARGINS_MAX
- * margins. Also returns false if a text is not a verdict. */
+/* `kept` and `dropped` are two verdicts with the same subject and witness, as texts that verdict_write wrote. If
+ * `dropped` has margins that `kept` lacks, adds these margins to the text of `kept`, appends the resulting text to
+ * `out`, and returns true. Otherwise returns false. The appended text lists the newest margin of each driver, and at
+ * most DRIVER_MARGINS_MAX margins. Also returns false if a text is not a verdict. */
 bool driver_history_join(const char *kept, size_t kept_length, const char *dropped, size_t dropped_length,
 			 struct buf *out);
 

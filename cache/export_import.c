@@ -158,8 +158,8 @@ struct lines {
 	struct err why;	     /* the reason why unpacking ended before the end of the file, or "" */
 };
 
-/* Makes `from` the next zstd block. If the current frame is complete, makes `from` the header of the next frame.
- * Returns false at the end of the file. */
+/* Sets `from` to the next zstd block, or to the header of the next frame if the current frame is complete. Returns
+ * false at the end of the file. */
 static bool expect_block(struct lines *lines, size_t length)
 {
 	size_t left = lines->length - lines->from.pos, next = length > 0 ? length : FRAME_LEAST;
@@ -308,10 +308,10 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* Numbers of record lines. `seen` counts the lines since the head line. `expected` is the number in the head
-	 * line. */
+	/* seen: number of record lines since the head line; expected: number of record lines according to the head
+	 * line */
 	int64_t seen, expected;
-	int64_t damaged;		 /* number of damaged lines in the whole file */
+	int64_t damaged;		 /* number of damaged lines found so far in the file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */
 };
 

@@ -1,9 +1,9 @@
 /* integrity - decides whether LMDB may open data.mdb without a check of its pages.
  *
- * LMDB may open data.mdb if the file `clean` in the same folder has the inode, size and timestamps of data.mdb. Each
- * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has
- * data.mdb open, because that process has already checked the file. In all other cases, every page is checked
- * (cache/lmdb_page_check.h). For a large store, the check of the pages takes some milliseconds. Damage that the check
+ * LMDB may open data.mdb if the inode, size and timestamps of data.mdb are the ones recorded in the file `clean` in the
+ * same folder. Each process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if
+ * another process has data.mdb open, because that process has already checked the file. In all other cases, every page
+ * is checked (cache/lmdb_page_check.h). For a large store, this check takes some milliseconds. Damage that the check
  * misses can crash the process. Such damage cannot give a wrong verdict, because every record has a checksum. */
 #ifndef REFTEST_CACHE_INTEGRITY_H
 #define REFTEST_CACHE_INTEGRITY_H

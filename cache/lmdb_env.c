@@ -6,21 +6,21 @@
  *                   set aside, create       read-only, note    set aside, create
  *
  * LMDB cannot use its lock file if this user may not write to the folder; the store is then read without the lock file.
- * Another process may then free pages while this process reads them. In practice, this does no harm. LMDB reuses a
- * freed page only two commits later, and a read in reftest takes at most a millisecond. Every record also has a
- * checksum.
+ * Without the lock file, another process may free and reuse pages while this process reads them. In practice, this does
+ * no harm: LMDB reuses a freed page only two commits later, and a read in reftest takes at most a millisecond.
+ * Moreover, the checksum of a record reveals an overwritten page.
  *
  * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
- * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the lock file cannot be allocated, the
- * store is read without it.
+ * SIGBUS. Therefore all blocks of the lock file are allocated on disk before LMDB maps it. If the lock file cannot be
+ * allocated, the store is read without it.
  *
  * Limits. LMDB needs a local disk, because its locks and its mapping do not work between machines that share a network
  * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
  * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits for a long time
  * prints which process it waits for (cache/lock_wait.h).
  *
- * Each commit syncs the file once (MDB_NOMETASYNC). The file is therefore always consistent, but a power failure may
- * lose the last commit. */
+ * Each commit syncs data.mdb to disk once (MDB_NOMETASYNC). The file is therefore always consistent, but a power
+ * failure may lose the last commit. */
 #include "cache/lmdb_env.h"
 
 #include <errno.h>
@@ -105,8 +105,9 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
 	lock_wait_end(&waiting);
 }
 
-/* Waits until no other process is opening or closing the store. The lock is held until the returned descriptor is
- * closed. Returns -1 if there is no folder to lock, or if the filesystem does not support locks.
+/* Takes the lock on the folder .reftest, after waiting until no other process is opening or closing the store. The lock
+ * is held until the returned descriptor is closed. Returns -1 if there is no folder to lock, or if the filesystem does
+ * not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
@@ -196,7 +197,8 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for another format. */
+/* Returns 0 if the format of the store is ENV_FORMAT, MDB_INCOMPATIBLE if it is another format, and MDB_NOTFOUND if the
+ * store is empty. */
 static int check_format(MDB_txn *txn)
 {
 	MDB_val key = {sizeof store_key, (void *)store_key}, value;
@@ -222,7 +224,7 @@ static int open_tables(struct env *env, MDB_txn *txn, unsigned flags)
 	return rc;
 }
 
-/* Opens the tables of a store that has all of them. */
+/* Opens the tables, all of which must exist. */
 static int find_tables(struct env *env)
 {
 	MDB_txn *txn;

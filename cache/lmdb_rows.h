@@ -1,4 +1,4 @@
-/* lmdb_rows - builds the keys and rows of two tables: the verdicts, and the last states of cases (`latest`). */
+/* lmdb_rows - builds the keys and rows of two tables: `verdicts`, and `latest` with the last states of cases. */
 #ifndef REFTEST_CACHE_LMDB_ROWS_H
 #define REFTEST_CACHE_LMDB_ROWS_H
 
@@ -29,7 +29,7 @@ struct rows {
 	MDB_txn *txn;
 	struct env *env;
 	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
-	/* true if a key was not appended, but written before a greater key */
+	/* true if a row was not appended, because the table already had a greater key */
 	bool scattered[TABLE_COUNT];
 	struct buf body, record;
 };
@@ -46,7 +46,7 @@ struct verdict_row {
 	size_t length;
 };
 
-/* Reads a row of the table of verdicts. Returns false if the checksum of the row is wrong. */
+/* Reads a row of the table `verdicts`. Returns false if the checksum of the row is wrong. */
 bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_row *out);
 
 /* The following functions return 0 or LMDB's error. */

@@ -1,5 +1,5 @@
-/* store - keeps verdicts, the fields that each verdict depended on, and facts about files, in one LMDB file below
- * <root>/.reftest/.
+/* store - keeps verdicts, the fields that each verdict depended on, and facts about files and about the machine, in one
+ * LMDB file below <root>/.reftest/.
  *
  * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
@@ -39,9 +39,9 @@ struct store_options {
 };
 
 /* Opens or creates <root>/.reftest/cache. Also creates <root>/.reftest/.gitignore, so that git ignores .reftest.
- * Returns NULL with a message if no store can be used. If `read_only` is true, also returns NULL for a damaged store,
- * and for a missing store (with "" in `err`). Writes a message to `note` if a store was set aside, or if the store
- * cannot be written; otherwise sets `note` to "". */
+ * Returns NULL with a message if the store cannot be opened. If `read_only` is true, also returns NULL for a damaged
+ * store, and for a missing store (with "" in `err`). Writes a message to `note` if a store was set aside, or if the
+ * store cannot be written; otherwise sets `note` to "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -52,7 +52,7 @@ int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
 bool store_writable(const struct store *store);    /* also false after a failed write, until a write succeeds */
 
-/* Finds the verdict with this subject and witness. verdict_parse reads the text. */
+/* Finds the verdict with this subject and witness. Sets `text` to its JSON, which verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
 /* Finds all verdicts on a subject, newest last. Returns the number of verdicts, which may be 0, or -1 on error. */
@@ -86,19 +86,19 @@ struct store_put {
 /* Returns 0. If the transaction fails, stores nothing and returns -1 with a message. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
-/* Calls `visit` for every stored verdict, definition by definition. The record becomes invalid when `visit` returns,
- * and `visit` must not use the store. `left` is the number of records still to visit, including this record. Sets
- * `damaged` to the number of rows with wrong checksums; such rows are left unchanged. Returns 0, or -1 with a
- * message. */
+/* Calls `visit` for every stored verdict, definition by definition. The record that is passed to `visit` becomes
+ * invalid when `visit` returns. `visit` must not use the store. `left` is the number of records still to visit,
+ * including this record. Sets `damaged` to the number of rows with wrong checksums; such rows are left unchanged.
+ * Returns 0, or -1 with a message. */
 typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
-/* Stores records in one transaction; the caller has checked them. If a verdict with the same subject and witness is
- * stored already, only one of the two verdicts is kept. If the reference ran fully contained for only one of the
- * verdicts, this verdict is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same
- * time. A time in the future counts as the present. A stored last state of a case is not replaced. Adds the counts to
- * `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+/* Stores records, which the caller must have checked, in one transaction. If a verdict with the same subject and
+ * witness is stored already, only one of the two verdicts is kept. If the reference ran fully contained for only one of
+ * the verdicts, this verdict is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same
+ * time. A time in the future counts as the present. If the store already has a last state of a case, this state is not
+ * replaced. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because another verdict with their subject and witness was
 	 * kept */
@@ -167,8 +167,8 @@ int store_each_file(struct store *store, const char *prefix, store_visit *visit,
 
 /* Visits all entries in two threads, each in the order of the paths. A second thread calls `inside` for the entries
  * whose path starts with `prefix`. The calling thread calls `others` for all other entries. The two visitors must share
- * no data. The second thread has ended when the function returns. The last byte of the prefix must be below 255. Use
- * this function for stores with thousands of entries. */
+ * no data. The second thread ends before the function returns. The last byte of the prefix must be below 255. Use this
+ * function for stores with thousands of entries. */
 struct file_visitor {
 	store_visit *visit;
 	void *context;
@@ -190,7 +190,7 @@ enum cache_answer store_fact(struct store *store, const char *key, struct arena 
                              struct err *err);
 int store_put_fact(struct store *store, const char *key, const char *value, struct err *err);
 
-/* Counts since store_open, and sizes. `reftest cache stats` and tests read these numbers. */
+/* hits, misses, damaged: counts since store_open. `reftest cache stats` and tests read these numbers. */
 struct store_stats {
 	int64_t hits, misses, damaged;
 	int64_t verdicts, files, latest, facts; /* number of rows of each table */

@@ -26,7 +26,7 @@ struct file_seen {
 /* A stat is trusted only if the file was last changed at least this many milliseconds before it was read. */
 enum { UNCHANGED_FILE_RACY_MS = 2000 };
 
-/* Returns whether a file with the stat `now` still has the content of `seen`. */
+/* Returns true if a file that now has the stat `now` certainly still has the content that `seen` records. */
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`. `earlier` is NULL if
@@ -38,7 +38,7 @@ bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier
 /* What file_reading_begin collects just before a file is read. */
 struct file_reading {
 	int64_t ns;
-	bool shows; /* true if every later change of the file changes its stat */
+	bool shows; /* true if every later change of the file will change its stat */
 	struct stat st;
 };
 struct file_reading file_reading_begin(int dir, const char *path);

@@ -6,7 +6,7 @@
 #include "cache/fingerprint.h"
 
 /* Adds the fields of the witness. The arguments describe either the ground truth of a stored verdict, or the ground
- * truth with which a run would verify the case now. An argument that is NULL is hashed as absent. */
+ * truth with which a run would verify the case now. If an argument is NULL, its field is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 

@@ -61,10 +61,10 @@ The fields of these messages:
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
 - "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference would not
   fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
-- "makes_inputs", which may be absent, says that the source is loaded to make inputs. Its value names the place of the
-  code that makes them: "init" or "reference".
-- "taken" lists the inputs that the code returned under another name, each with this name and the reason for taking the
-  value; see taken_instead.
+- "makes_inputs", which may be absent, means that the source is loaded to make inputs. Its value says whether the source
+  is the definition's "init" code or its "reference".
+- "taken" lists the inputs that the code returned under another name, each with this name and the reason why the value
+  is used for the input; see taken_instead.
 - "others" lists the returned names that are not names of inputs.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
@@ -72,11 +72,11 @@ The fields of these messages:
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
   false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
 - "processor_time" is the number of seconds of processor time that each process of the reference may use; 0: no limit.
-- "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
+- "none" is true if autograd returned no gradient for an input, so that this output contains zeros instead.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs that were written to, as counted by torch, even if they have their old values again.
+- "touched" lists the inputs to which torch has counted writes, even if they have their old values again.
 - "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
   no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
@@ -117,8 +117,8 @@ OLDEST_TORCH = (2, 4)
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-# Python's audit events that use a file, each with the index of the event's path argument
-# (docs.python.org/3/library/audit_events.html).
+# The audit events of Python that use a file (docs.python.org/3/library/audit_events.html), each with the index of the
+# argument that is the path.
 REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
 REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
                "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
@@ -136,9 +136,9 @@ def find_packages():
 
 
 def compiled(name):
-    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time, because
-    Python's cached byte code misses an edit that keeps the file's size and happens in the same second as the last
-    edit."""
+    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time and does
+    not use Python's cached byte code, because Python does not notice an edit in the same second as the edit before if
+    the file's size is unchanged."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     with open(path, encoding="utf-8") as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
