@@ -330,8 +330,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* Call this after LMDB could not open the existing store for writing and returned the error `rc`. Opens the store for
- * reading. Writes a note. */
+/* Opens the store for reading, after LMDB could not open the existing store for writing and returned the error `rc`.
+ * Writes a message to `note`. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);
@@ -398,9 +398,9 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	return answer;
 }
 
-/* Closes the store while holding the lock for opening. When LMDB's last user closes a store, LMDB destroys the mutexes
- * in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed mutexes, and
- * each of its transactions would fail with EINVAL. */
+/* Closes the store while holding the lock of wait_for_turn. When LMDB's last user closes a store, LMDB destroys the
+ * mutexes in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed
+ * mutexes, and each of its transactions would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();
@@ -436,7 +436,7 @@ static int begin_at_once(struct env *env, unsigned flags, MDB_txn **txn)
 	return rc;
 }
 
-/* Begins a transaction. Only writers wait for a lock. */
+/* Begins a transaction. A write transaction may have to wait for the write lock; a read transaction never waits. */
 static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 {
 	struct lock_wait waiting;
@@ -451,7 +451,8 @@ static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 	return rc;
 }
 
-/* Closes and reopens the store, either after an error from which LMDB cannot recover, or after the file was removed. */
+/* Closes and reopens the store. Call this function after an error from which LMDB cannot recover, or after the file was
+ * removed. */
 static int open_again(struct env *env, struct err *err)
 {
 	char root[ENV_ROOT_MAX];
@@ -525,8 +526,8 @@ void env_expect(struct env *env, uint64_t bytes)
 
 enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
 
-/* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. `gc` may
- * have replaced the file, and a write to the old file would then be lost. */
+/* Runs `work` once, in a write transaction. First checks, while holding the write lock, that the file was not replaced,
+ * for example by `gc`. A write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -541,8 +542,8 @@ static int write_once(struct env *env, env_work *work, void *context)
 	return rc;
 }
 
-/* Repeats the write until it succeeds. Repeats the write only if the map was full or the file was replaced; gives up
- * after any other error. */
+/* Calls write_once, and repeats the call as long as the map was full or the file was replaced. Gives up after any other
+ * error. */
 static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
 {
 	int rc = write_once(env, work, context);
@@ -616,8 +617,8 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 }
 
 /* Swaps the names of `fresh` and of the environment's folder, and syncs this change to disk. Without the sync, a power
- * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains the
- * two folders. */
+ * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains both
+ * folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)
@@ -627,8 +628,8 @@ static bool take_place(const struct env *env, const char *fresh, int turn)
 	return true;
 }
 
-/* Replaces the store with its compact copy. The caller must hold the write lock and the lock for opening. Returns 1 if
- * the store was replaced, and 0 if not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
+/* Replaces the store with its compact copy. The caller must hold the write lock and the lock of wait_for_turn. Returns
+ * 1 if the store was replaced, and 0 if not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
 static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes, int *rc)
 {
 	int64_t before = *bytes, after = 0;
@@ -643,8 +644,8 @@ static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes
 	return answer;
 }
 
-/* Compacts the store. The caller must hold the lock for opening. Returns the same values as env_compact; on failure,
- * sets `rc` to the error of LMDB or errno. */
+/* Compacts the store. The caller must hold the lock of wait_for_turn. Returns the same values as env_compact; on
+ * failure, sets `rc` to the error of LMDB or errno. */
 static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 {
 	char fresh[FILE_PATH];
@@ -652,7 +653,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 	int answer = 0;
 
 	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
-	/* A `gc` that was killed may have left the folder `fresh` behind. If a `gc` was killed after the exchange, the
+	/* A `gc` that was killed may have left the folder `fresh` behind. If a `gc` was killed after the exchange, this
 	 * folder contains the old, large store. */
 	remove_folder(fresh);
 	if (*bytes < COMPACT_LEAST)

@@ -19,7 +19,7 @@
 
 enum lmdb_page_check_answer {
 	LMDB_PAGE_CHECK_ERROR = -1,   /* the file could not be read; the message says why */
-	/* The file is intact, or it has an unknown layout, which LMDB itself reports. */
+	/* The file is intact, or it has an unknown layout, which LMDB will report when it opens the file. */
 	LMDB_PAGE_CHECK_SOUND = 0,
 	LMDB_PAGE_CHECK_DAMAGED = 1,  /* the file is damaged; the message says where and how */
 };

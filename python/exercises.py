@@ -1,5 +1,5 @@
-"""exercises - small computations with which runner.py warms up torch before the first case of a reference. Their results
-are not used. Loaded when torch is."""
+"""exercises - small computations with which runner.py warms up torch before the first case of a reference. Their
+results are not used. This module needs torch."""
 
 import torch
 from reftest_arena import CudaBytes, driver

@@ -30,8 +30,8 @@ Messages to the pool:
   the definition's. "prepared" is how many of the allowed seconds the preparations took.
 - {"unavailable": message} is the answer if the library does not support this call.
 - {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
-  failure is transient, and "fatal" is true if this process cannot be used again. "not_built", which may be absent, is
-  true if the library failed to compile its kernels.
+  cause of the failure is transient. "fatal" is true if this process cannot be used again. "not_built", which may be
+  absent, is true if the library failed to compile its kernels.
 - {"unmapped": message} is the answer if the shared memory cannot be mapped because this machine refuses CUDA IPC."""
 
 import ctypes
@@ -60,8 +60,8 @@ GRADIENT_RATIO = 0.02
 SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
 MESSAGE_MAX = 2000  # characters; the maximum length of an exception's message
 
-# If an exception contains one of these texts, its cause is a transient problem of this machine, and not an error of the
-# library.
+# If the message of an exception contains one of these texts, the cause is a transient problem of this machine, and not
+# an error of the library.
 TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error", "Could not find nvcc",
            "nvcc not found", "nvcc: not found", "Failed to find C compiler")
 # If a compiler's output contains one of these texts, the cause is a transient problem: for example, files are missing,
@@ -79,7 +79,7 @@ with open(COMMON, encoding="utf-8") as text:
 
 
 def folder_of_tables():
-    """Returns the directory of the files that say how libraries are called. Tests set REFTEST_PROVIDERS to another
+    """Returns the directory of the tables, which say how libraries are called. Tests set REFTEST_PROVIDERS to another
     directory, whose tables have faults."""
     return os.environ.get("REFTEST_PROVIDERS") or os.path.join(FOLDER, "libraries")
 
@@ -130,7 +130,7 @@ def matrix(device_class):
 def text_of(problem):
     text = str(problem).strip()
     errors = [line for line in text.splitlines() if "error:" in line or "error " in line.lower()[:40]]
-    if len(text) > MESSAGE_MAX and errors:  # for a compiler's output, keep the errors and omit the command lines
+    if len(text) > MESSAGE_MAX and errors:  # of a compiler's output, keep the errors and omit the command lines
         text = "\n".join([text.splitlines()[0], *(line[:500] for line in errors[:4])])
     if len(text) > MESSAGE_MAX:
         text = text[: MESSAGE_MAX // 2] + "\n[...]\n" + text[-MESSAGE_MAX // 2 :]

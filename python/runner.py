@@ -218,7 +218,7 @@ class Zygote:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
-                if child.keeper > 0:  # the PID namespace has ended, and all its processes with it
+                if child.keeper > 0:  # the PID namespace and all its processes have ended
                     self.channel.send({"gone": message["number"]})
 
     def fork(self, slot, grouped, reads):
@@ -264,8 +264,8 @@ class Zygote:
         self.end_orphans()
 
     def end_orphans(self):
-        """Kills all processes that references left behind. The kernel has made these orphans children of this process.
-        If each reference has a PID namespace, Sandbox.end kills its processes instead."""
+        """Kills all processes that references left behind, which the kernel has made children of this process. If each
+        reference has its own PID namespace, Sandbox.end kills them instead."""
         if self.sandbox.has_pids:
             return
         for pid in children_of(os.getpid()):
@@ -299,7 +299,7 @@ def kill(pid):
 
 
 def children_of(parent):
-    try:  # the file exists only on some kernels (CONFIG_PROC_CHILDREN)
+    try:  # this file exists only on some kernels (CONFIG_PROC_CHILDREN)
         with open("/proc/self/task/%d/children" % parent) as file:
             return [int(word) for word in file.read().split()]
     except OSError:
@@ -321,7 +321,7 @@ def children_of(parent):
 
 class Child:
     def __init__(self, sock, pipe, options, sandbox, folder):
-        os.setsid()  # so that all processes that a reference starts can be killed as one group
+        os.setsid()  # so that the processes that a reference starts can be killed together
         self.channel = Channel(move_high(sock))
         redirect(pipe)
         sandbox.enter(folder)
@@ -336,7 +336,7 @@ class Child:
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
         self.is_watched = False  # whether the audit hook is installed that sets `reached`
         self.warm_up = None  # how the warm-up ended: "complete", "interrupted …", or "failed: …"
-        self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
+        self.earlier = [[], []]  # outputs of the last two calls, kept alive so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # the folder for copies of the files that the reference may read
         self.has_files = False
@@ -404,8 +404,8 @@ class Child:
 
     def warm_on(self):
         """Runs warm-up steps until a request arrives, and stores in `warm_up` how the warm-up ended. A failed step ends
-        the warm-up, but not this process, because a case that needs the step fails in the same way. Only a broken
-        device ends this process."""
+        the warm-up, but not this process, because a case that depends on this step will report the same error. Only a
+        broken device ends this process."""
         self.warm_up = "interrupted by a request"
         try:
             for step in further_steps(self):
@@ -419,8 +419,8 @@ class Child:
             finish_work(self.device)  # raises an exception if the device is broken; this ends the process
 
     def rehearse(self):
-        """Rehearses what `load` does before a reference runs, and then the run of a reference. Does not remove the
-        audit hook, because the run must call the hook for each event."""
+        """Rehearses what `load` does before a reference runs, and then the run of a reference. The audit hook is
+        installed before the run, because each audit event of a run calls the hook."""
         self.sandbox.limit_processor_time(0, True)  # sets no limit
         self.watch_reach()
         rehearse()
@@ -429,13 +429,13 @@ class Child:
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
         a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. This costs time,
         because Linux must clear each new page. If the case is large or the user has set a small memory limit, does not
-        change the default, because reuse leaves holes in the heap, which count toward the limit."""
+        change the default, because reused memory leaves holes in the heap, and these holes count toward the limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
     def end_copies(self):
-        """Exits if the reference has created this process by os.fork(), because only the original process may
-        answer."""
+        """Exits if this process is a copy that the reference has created by os.fork(), because only the original
+        process may answer."""
         if os.getpid() != self.pid:
             os._exit(0)
 
@@ -451,11 +451,11 @@ class Child:
             if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
                 gc.collect()  # a reference cycle may keep tensors alive
                 self.free_gpu_memory()
-        except BaseException:  # fails if the CUDA context is broken; the answer then reports the broken context
+        except BaseException:  # raised if the CUDA context is broken, which the answer reports
             pass
 
     def keep_file(self, path):
-        """Copies the file `path`, which the reference may read, to the folder that becomes the reference's working
+        """Copies the file `path`, which the reference may read, to the folder that will be the reference's working
         directory. The copy can be trusted, because only this runner can access it and no reference has run yet. `path`
         has no ".."."""
         content = self.channel.fds.pop(0)
@@ -572,7 +572,7 @@ class Child:
         else:
             self.free_gpu_memory()
         after = self.state()
-        self.reached = None  # ignores the files that self.state() opened
+        self.reached = None  # the files that self.state() opened do not matter
         return process_state.difference(self.before, after, self.threads)
 
     def begin_erasing(self):
@@ -684,8 +684,8 @@ class Child:
             self.end_copies()
 
     def extra_run(self, case, arguments):
-        """Calls the reference for a check that needs no ground truth. An exception counts as an answer and not as an
-        error, because the inputs may be invalid for the operation."""
+        """Calls the reference for a check that needs no ground truth. Reports an exception of the reference as a result
+        and not as an error, because the inputs may be invalid for the operation."""
         wide, on_cpu = case["extra"] in ("float64", "nudged"), case["extra"] == "cpu"
         try:
             result, effects, arguments = self.called_for_check(case, arguments)
