@@ -12,9 +12,9 @@
  * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
  * the reference runs again each time.
  *
- * The tokeniser is more lenient than the tokeniser of python_normal_form. It may find other tokens than Python, but it
- * must find every name that any version of Python would find. If it is not certain to find all these names, the result
- * is ACCESS_OUTSIDE. */
+ * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
+ * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If this is not
+ * certain for a text, the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -76,7 +76,7 @@ static const char *const imports_plain[] = {
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
-/* Names that denote a module if they follow another module and a dot. */
+/* Names that are modules if they follow the name of another module and a dot. */
 static const char *const submodules[] = {
     "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
     "special",
@@ -94,11 +94,11 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file. A text that may open files may use these attributes. No other object that the text can
- * reach has these attributes. */
+/* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
+ * can access has them. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
-/* What a call of open may contain besides the path: these literals, and keyword arguments with these names. */
+/* The literals and the names of keyword arguments that a call of open may contain after the path. */
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
@@ -108,8 +108,8 @@ static const char *const names_itself[] = {
     "repr", "tokenize",
 };
 
-/* Parts of names by which code can read its own text, such as _getframe, f_lineno, getsourcelines, torch.compiler,
- * _jit_internal, gi_code, co_lines. */
+/* Parts of names by which code can read its own text. Such names are, for example, _getframe, f_lineno, getsourcelines,
+ * torch.compiler, _jit_internal, gi_code, co_lines. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
@@ -458,7 +458,7 @@ static void bind_module(struct look *look, const struct word *word)
 		look->modules[look->module_count++] = word->span;
 }
 
-/* Records the first word that reads the clock or the name of the machine. */
+/* Records the word, which reads the clock or the name of the machine, unless an earlier word is already recorded. */
 static void note_unsteady(struct look *look, const struct word *word, const char *before)
 {
 	if (look->found.unsteady[0] != '\0')
@@ -468,8 +468,8 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 }
 
-/* Checks that the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows the
- * module name. */
+/* Checks whether the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows
+ * the module name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
@@ -583,7 +583,7 @@ static void look_attribute(struct look *look, const struct word *word)
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. If the format string is a literal, look_string
-	 * checks the names in it. */
+	 * checks the names in this string. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' on a string that is not a literal");
@@ -623,8 +623,9 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* If the attribute's name is a literal, a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…) counts as
- * the attribute itself. Returns the word after the call, or `word` if the call has another form. */
+/* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal that
+ * is_plain accepts, the call counts only as ACCESS_OWN_SOURCE, and the function returns the word after the literal.
+ * Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;

@@ -4,8 +4,9 @@
  *
  * Export: the rows of `latest` are read first, and sorted by the keys of the verdicts that they name. The table
  * `verdicts` is in the order of these keys, so one pass over both lists finds the cases of each verdict. The verdicts
- * are then visited in the order of `latest`, definition by definition, because neighbouring lines are then similar, and
- * compress well. All rows are read in one read transaction and are not copied from LMDB's mapping.
+ * are then visited in the order of `latest`, definition by definition, because neighbouring lines of the exported file
+ * are then similar, and compress well. All rows are read in one read transaction and are not copied from LMDB's
+ * mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -215,7 +216,7 @@ struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* number of the case, if the cases of all records are counted in the order of `sorted` */
+	uint32_t place; /* position of the case among the cases of all records, in the order of `sorted` */
 };
 
 struct in {
@@ -225,7 +226,7 @@ struct in {
 	struct named *named; /* the cases of all records, sorted by their keys */
 	size_t named_count;
 	int64_t now;
-	/* counts for the current attempt; a transaction is repeated if the map has to grow */
+	/* counts of the current attempt (a transaction is repeated if the map has to grow) */
 	struct store_merged merged;
 };
 

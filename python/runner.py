@@ -757,9 +757,9 @@ class Child:
         return self.run(**{name: value for name, value in arguments.items() if takes_any or name in parameters})
 
     def form_of(self, spec):
-        """Describes the value that was made for an input. For a Python scalar, a 0-D tensor is described like the
-        number that it contains. If the code made a number for an input that is a tensor, the number is described; the
-        judge decides whether the definition allows a number."""
+        """Describes the value that was made for an input. If the input is a Python scalar, a 0-D tensor is described in
+        the same way as the number that it contains. If the code made a number for an input that is a tensor, the number
+        is described; the judge decides whether the definition allows a number."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -803,7 +803,7 @@ class Child:
             limit = failures.limit_of(problem, self.sandbox.has_folders)
             if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
                 limit = failures.MEMORY
-            self.reached = reached  # ignores the file that limit_of opens
+            self.reached = reached  # the file that limit_of opens does not matter
             described = failures.describe(problem, self.filename, self.run is None, self.subject)
             # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
@@ -811,7 +811,7 @@ class Child:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason)
-        except BaseException as second:  # the exception's own __str__ raised another exception
+        except BaseException as second:  # the __str__ of the first exception may have raised this one
             names = (name_of(problem), name_of(second))
             message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
             return {"message": message, "line": 0, "accident": False, "fatal": False}
@@ -835,8 +835,8 @@ def folders_of(paths):
 @functools.cache
 def interpreter_folders():
     """Returns the folders of the interpreter and of reftest; the verdict on a reference that uses files in these
-    folders may still be stored (see watch_reach). The zygote calls this function once for all children, because the
-    resolution of a path takes a system call for each part of the path."""
+    folders may still be stored (see watch_reach). The zygote calls this function once for all children, because
+    resolving a path takes a system call for each part of the path."""
     return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
 
 
@@ -866,7 +866,8 @@ def redirect(pipe):
 
 def warm_up(device, threads):
     """Initialises torch before the first case, and returns how many seconds the initialisation took. On a GPU, this
-    function only creates the CUDA context. further_steps initialises the rest while the child waits for a request."""
+    function only creates the CUDA context. The child does the other steps of the initialisation (see further_steps)
+    while it waits for a request."""
     start = time.perf_counter()
     torch.set_num_threads(threads)
     if device == "cpu":
@@ -884,8 +885,8 @@ def finish_work(device):
 
 
 def limit_gpu_memory(device, size):
-    """Limits the GPU memory that torch's allocator takes for this process. The limit protects other processes only from
-    mistakes, because a reference could lift it on purpose."""
+    """Limits the GPU memory that torch's allocator uses in this process. The limit protects other processes only from
+    mistakes of a reference, because a reference could also remove the limit."""
     if device != "cpu":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)

@@ -1,17 +1,17 @@
 """vacuous_tests - finds test functions that cannot fail, for `reftest generate --audit` (testgen/vacuous_tests.h,
 docs/generated-tests.md).
 
-The argument of this script is a folder. Each line of stdin is a JSON object about one Python file. "path" is the path
-of the file in the folder. If the definition that the file tests is known, the object also has "reference" (source text)
-and "about" (path of the definition). For each file the script prints one line of JSON, with the findings sorted by line
-number: {"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}.
-"vacuous" is true if the file has tests, but none of them can fail because of an error in the definition. "missing" is a
-module that the file imports unconditionally but that is not installed, so that pytest cannot collect the file; null if
-no module is missing. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
+The argument of this script is a folder. Each line of stdin is a JSON object about one Python file, with its "path" in
+this folder. If the definition that the file tests is known, the object also has "reference" (source text) and "about"
+(path of the definition). For each file the script prints one line of JSON, with the findings sorted by line number:
+{"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous"
+is true if the file has tests, but none of them can fail because of an error in the definition. "missing" is a module
+that the file imports unconditionally but that is not installed, so that pytest cannot collect the file; null if no
+module is missing. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
-the same file compares if one of its statements is a comparison. A function of another file counts as comparing if its
-name contains a word from COMPARING."""
+the same file compares if one of its statements is a comparison. Whether a function of another file compares is decided
+by its name (see name_compares)."""
 
 import ast
 import collections
@@ -38,7 +38,7 @@ TRIES = (ast.Try,) + ((ast.TryStar,) if hasattr(ast, "TryStar") else ())
 
 def dotted(node):
     """Returns the dotted name of an expression, or of the function that the expression calls, such as
-    "pytest.mark.skip". Returns "" if there is no such name."""
+    "pytest.mark.skip". Returns "" if the expression has no dotted name."""
     names = []
     node = node.func if isinstance(node, ast.Call) else node
     while isinstance(node, ast.Attribute):
