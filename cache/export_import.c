@@ -24,7 +24,7 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* number of bytes to read or unpack at a time */
-	BATCH = 128 << 20,	 /* about this many bytes of lines are stored in one transaction */
+	BATCH = 128 << 20,	 /* number of bytes of lines, approximately, that one transaction stores */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
 	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */
@@ -376,7 +376,7 @@ static int64_t read_head(const char *text, size_t length, int64_t *count)
 		return -1;
 	const char *format = text + sizeof head - 1, *tab = memchr(format, '\t', length - (sizeof head - 1));
 
-	if (tab == NULL) /* a later format may put something else after the format number */
+	if (tab == NULL) /* a later format may have no count here */
 		return number_of(format, (size_t)(text + length - format));
 	*count = number_of(tab + 1, (size_t)(text + length - tab - 1));
 	return number_of(format, (size_t)(tab - format));

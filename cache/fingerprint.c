@@ -158,7 +158,7 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 	if (items == NULL)
 		die_no_memory();
-	/* Puts the fields of the subject at the front of the array, and the fields of the witness at the back. */
+	/* The fields of the subject are put at the front of the array, and the fields of the witness at the back. */
 	for (int i = 0; i < fields->count; i++)
 		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
 			items[part[0].count++] = fields->items[i];
@@ -251,8 +251,8 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the field of the constraints. The hashed form is the sorted constraints, each followed by a NUL. The readable
- * form is the sorted constraints, separated by "; ". */
+/* Adds the field for the constraints. Its hashed text contains the sorted constraints, each followed by a NUL. Its
+ * readable text contains the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
 	size_t count = (size_t)definition->constraint_count + (size_t)definition->unchecked_count;
@@ -295,8 +295,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields  = count, TAB, and for each field: tag, TAB, content, TAB
- * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
+/* fields = count, TAB, and for each field: tag, TAB, content, TAB content = "=" and the hashed text; or the digest (32
+ * hexadecimal digits); or the digest, "=" and the readable value
  *
  * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value
  * of "const 4096" is "4096". */

@@ -23,7 +23,7 @@ struct cache_stats {
 };
 
 void hit_counts_add(const char *root, const struct cache_stats *more);
-/* Sets all counts to zero if there is no file. */
+/* Sets `out` to the sums over all runs, or to zero if the file does not exist. */
 void hit_counts_read(const char *root, struct cache_stats *out);
 
 #endif

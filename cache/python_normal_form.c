@@ -41,7 +41,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* ends a line of strings that is kept, although it is at the position of a docstring */
+	MARK_FIRST = 3, /* ends a line of strings that was not omitted, although it is at the position of a docstring */
 	MARK_LINE = '\n',
 };
 
@@ -106,7 +106,7 @@ static char peek(const struct scan *s, size_t ahead)
 	return ahead < (size_t)(s->end - s->at) ? s->at[ahead] : '\0';
 }
 
-/* Returns true if the source is valid UTF-8 without control characters except newline and tab. */
+/* Returns true if the source is valid UTF-8 and contains no control characters other than newline and tab. */
 static bool text_is_plain(const char *source, size_t length)
 {
 	for (size_t i = 0; i < length;) {

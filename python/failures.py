@@ -7,7 +7,7 @@ import mmap
 import resource
 import traceback
 
-MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is cut out
+MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is omitted
 
 
 class Mistake(Exception):
@@ -24,8 +24,8 @@ class Lacking(Mistake):
 
 
 def describe(problem, filename, loading, subject="the reference"):
-    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence and of the part of the
-    traceback that lies in the reference."""
+    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence, and of those
+    lines of the traceback that are in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
     name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
@@ -85,8 +85,8 @@ def name_of(problem):
 
 
 class Limit:
-    """A limit of the sandbox: the reason for the verdict, and a sentence that says which limit the reference reached
-    and what its author can do."""
+    """A limit of the sandbox, with the reason that the verdict gives, and a sentence that says which limit the
+    reference reached and what its author can do."""
 
     def __init__(self, reason, sentence=""):
         self.reason, self.sentence = reason, sentence
@@ -100,8 +100,8 @@ SPACE = Limit("file_limit", "reached the limit for the total size of its tempora
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
                     "it should close files that it no longer needs")
 
-# The limit of the sandbox that caused an exception. The key is the errno of a system error, or else a part of the
-# exception's text.
+# The limit of the sandbox that causes an exception. The keys of LIMIT_ERRORS are errnos of system errors; the keys of
+# LIMIT_TEXTS are parts of exceptions' texts.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}

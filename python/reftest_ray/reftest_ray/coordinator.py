@@ -3,8 +3,7 @@ once.
 
 A fleet has these methods (fleet.py, with local_fleet.py or ray_fleet.py):
     events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
-                         ("answer", worker, number, line), and ("failed", worker, why), which is a worker that could
-                         not start
+                         ("answer", worker, number, line), and ("failed", worker, why) if a worker could not start
     send(worker, number, message)
     dismiss(worker)      ends a worker; no event about it follows
     replace(worker)      starts another worker in the place of one that died or was dismissed
@@ -75,7 +74,7 @@ def say(text):
 
 
 def object_of(line):
-    """Returns the JSON object of a line, or an empty one if the line is not a JSON object."""
+    """Parses a line that contains a JSON object. Returns an empty object if the line does not contain one."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -110,9 +109,9 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose device does
-    not have the class `device_class` are dismissed. If `device_class` is None, the class of the first worker is
-    used."""
+    """Runs requests on a fleet. `report(answer)` is called once for each request that was answered, and once for each
+    case that crashed. Workers whose device does not have the class `device_class` are dismissed. If `device_class` is
+    None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
