@@ -272,7 +272,7 @@ static bool string_prefix(struct span prefix, struct string *string)
 	return false;
 }
 
-/* Reads one character of an f-string: a brace, or a character between braces. */
+/* Reads one character of an f-string, which is a brace or a character between braces. */
 static bool scan_brace(struct scan *s, struct string *string)
 {
 	char c = *s->at;
@@ -503,8 +503,8 @@ static bool scan_inside_line(struct scan *s)
 	return scan_operator(s);
 }
 
-/* Writes the tokens of the text. Returns false if Python may find other tokens; the form is then the source text
- * itself. */
+/* Writes the tokens of the text. Returns false if Python's tokeniser may find other tokens; the form is then the source
+ * text itself. */
 static bool scan_text(const char *source, size_t length, struct buf *out)
 {
 	struct scan s = {.at = source, .end = source + length, .out = out, .doc_place = true};
@@ -522,7 +522,7 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 }
 
 /* Replaces "\r\n" with "\n", also inside strings. Python also replaces "\r\n" before it divides a text into tokens.
- * Keeps any other '\r', because of which the form will be raw. */
+ * Does not replace any other '\r'; the tokeniser then rejects the text, so the form is raw. */
 static void unix_lines(const char *source, size_t length, struct buf *out)
 {
 	const char *end = source + length, *stop;

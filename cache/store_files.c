@@ -154,8 +154,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. `before` becomes `prefix` with its last byte increased by
- * one. */
+/* Sets `out` to the range of the keys that start with `prefix`. The end of the range, out->before, is `prefix` with its
+ * last byte increased by one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;
@@ -224,8 +224,7 @@ static void *pass_in_thread(void *pass)
 	return NULL;
 }
 
-/* Ends the passes, and adds their numbers of damaged rows to the number of the store. Returns 0, or -1 with a
- * message. */
+/* Adds the numbers of damaged rows that the passes found to store->damaged. Returns 0, or -1 with a message. */
 static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
 {
 	int rc = 0;

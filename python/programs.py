@@ -1,4 +1,5 @@
-"""programs - loads solutions of several files for runner.py: Python, and C++ and CUDA through torch's extension builder.
+"""programs - loads solutions that consist of several files for runner.py. The files are in Python, or in C++ or CUDA,
+which torch's extension builder compiles.
 
 If a message {"load"} has "files", the message has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths

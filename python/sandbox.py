@@ -1,5 +1,5 @@
-"""sandbox - confines the processes of runner.py with the library libreftest_sandbox.so. The library decides what a
-reference can reach (workers/sandbox/sandbox.h)."""
+"""sandbox - confines the processes of runner.py with the library libreftest_sandbox.so. The library determines what a
+reference can access (workers/sandbox/sandbox.h)."""
 
 import ctypes
 import os
@@ -32,7 +32,7 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
         self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
-        if self.has_folders:  # set the folder once, because each runner would have to copy pages of memory
+        if self.has_folders:  # set once for all children, so that no child has to copy pages of memory
             set_folder(self.folder)
 
     def before_fork(self):
@@ -82,7 +82,7 @@ class Sandbox:
         self.library.sandbox_reap(self.handle, keeper)
 
     def end(self, keeper, folder):
-        """Kills the processes that a child has left behind."""
+        """Kills the processes that a child has left behind, and removes the child's temporary folder."""
         self.library.sandbox_end(self.handle, keeper)
         if not self.has_folders:
             self.library.sandbox_remove_folder(os.fsencode(folder))

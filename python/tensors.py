@@ -1,5 +1,5 @@
-"""tensors - functions for the arguments and outputs of a reference. They convert an argument to another form, sort
-outputs into the order of the definition, and read the memory address, shape and dtype of a tensor. This module needs
+"""tensors - functions for the arguments and outputs of a reference. They convert an argument to another form, put
+outputs in the order of the definition, and read the memory address, shape and dtype of a tensor. This module needs
 torch."""
 
 import torch
@@ -24,8 +24,8 @@ def as_float64(value):
 
 
 def as_nudged(value):
-    """Returns a float tensor in float64, with each element moved up or down by half a unit of the tensor's dtype.
-    Returns any other value unchanged."""
+    """Returns a float tensor in float64, with each element multiplied by 1 + eps/2 or 1 - eps/2, where eps is the
+    machine epsilon of the tensor's dtype. Returns any other value unchanged."""
     wide = as_float64(value)
     if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
         return value
@@ -34,12 +34,12 @@ def as_nudged(value):
 
 
 def as_cpu(value):
-    """Returns a tensor of the CPU with the same values, and any other value unchanged."""
+    """Returns a copy of a tensor on the CPU, and any other value unchanged."""
     return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def as_strided(value):
-    """Returns a tensor with the same values that is not contiguous: it uses every second element of its memory."""
+    """Returns a copy of a tensor that is not contiguous: the copy uses every second element of its memory."""
     if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
         return value
     memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
