@@ -1,4 +1,4 @@
-/* integrity - decides whether LMDB may open data.mdb without a check of its pages.
+/* integrity - checks data.mdb before LMDB opens it, unless the file is known to be intact.
  *
  * LMDB may open data.mdb if the inode, size and timestamps of data.mdb are the ones recorded in the file `clean` in the
  * same folder. Each process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if

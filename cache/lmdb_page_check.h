@@ -10,8 +10,8 @@
  * checksums of the records reveal them. An attacker can construct a file that passes the check and crashes LMDB.
  *
  * Instead of this check, a child process could let LMDB copy the file (mdb_env_copy2 with MDB_CP_COMPACT). But
- * mdb_env_copy2 accepts files on which a later read or write crashes, because it neither looks inside leaf pages nor
- * reads the free list. mdb_env_copy2 also takes as long as this check. */
+ * mdb_env_copy2 does not look inside leaf pages and does not read the free list, so it accepts files on which a later
+ * read or write crashes. mdb_env_copy2 is also no faster than this check. */
 #ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
 #define REFTEST_CACHE_LMDB_PAGE_CHECK_H
 

@@ -9,8 +9,8 @@
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
- * the reference runs again each time.
+ * A rejected name may be harmless in a reference. Even then, the verdict on the reference is not stored, so the
+ * reference runs again each time.
  *
  * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
  * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If this is not
@@ -209,8 +209,8 @@ static void add(struct lexer *l, enum kind kind, const char *from, size_t length
 
 static bool cut(struct lexer *l);
 
-/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. A bracket word is
- * added before the first word of the field and after its last word, to separate them from the code around the f-string.
+/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. Adds a "(" before
+ * the first word of the field and a ")" after its last word, to separate these words from the code around the f-string.
  * Returns false if the f-string does not end, or if quotes inside the field may end the f-string. */
 static bool cut_braces(struct lexer *l, char quote)
 {

@@ -1,9 +1,10 @@
 /* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
- * docstrings? If so, python_normal_form keeps them. Second: may the result depend on anything other than the code's
- * text, its inputs and the packages of its interpreter? If so, the verdict on the reference is not stored. The module
- * has lists of the words that are known to be harmless; every other word counts as harmful. */
+ * docstrings? If so, its comments, line breaks and docstrings are part of the fingerprint (cache/python_normal_form.h).
+ * Second: may the result depend on anything other than the code's text, its inputs and the packages of its interpreter?
+ * If so, the verdict on the reference is not stored. The module has lists of the words that are known to be harmless;
+ * every other word counts as harmful. */
 #ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 #define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 

@@ -176,7 +176,7 @@ struct file_visitor {
 int store_each_file_apart(struct store *store, const char *prefix, const struct file_visitor *inside,
 			  const struct file_visitor *others, struct err *err);
 
-/* Copies the entries whose path starts with `prefix` to an array in `arena`. This takes several times as long as
+/* Copies the entries whose path starts with `prefix` to an array in `arena`. This is several times slower than
  * store_each_file. Returns the number of entries, or -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);

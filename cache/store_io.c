@@ -42,7 +42,7 @@ struct item {
 	const unsigned char *key; /* key of the verdict, PAIR bytes */
 	const char *text;
 	size_t length;
-	size_t first, count; /* the cases of the verdict: index of the first one, and their number */
+	size_t first, count; /* the cases of the verdict: index of the first one in `cases`, and their number */
 	uint32_t place;	     /* position of the verdict's first case in `latest`; UINT32_MAX: no case */
 };
 
@@ -220,7 +220,8 @@ struct named {
 };
 
 struct in {
-	/* sorted by subject and then by time, so that a newer verdict on the same subject has a larger `place` */
+	/* sorted by subject and then by time, so that of two verdicts on the same subject, the newer one has the larger
+	 * `place` */
 	const struct verdict_line **sorted;
 	int count;
 	struct named *named; /* the cases of all records, sorted by their keys */
@@ -407,7 +408,7 @@ static void sort_names(struct in *in)
 	qsort(in->named, in->named_count, sizeof *in->named, named_order);
 }
 
-/* Returns an upper bound of the bytes that the rows need. At worst, half of each page stays free. Branch pages and
+/* Returns an upper bound of the bytes that the rows need. At worst, half of each page remains free. Branch pages and
  * copies of changed pages also need space. */
 static uint64_t room_for(const struct in *in)
 {

@@ -1,4 +1,4 @@
-/* unchanged_file - decides, without reading a file, whether the file still has the content that an earlier run read.
+/* unchanged_file - finds out, without reading a file, whether the file still has the content that an earlier run read.
  *
  * A file counts as unchanged if it has the same stat (inode, size, mtime, ctime) as in the earlier run, and if this
  * stat can be trusted. A stat can be trusted if no write after the earlier read can have left the stat unchanged. Two

@@ -13,7 +13,7 @@ def exercise(device):
 def exercise_library():
     """Makes the first calls to MKL from a single thread. In its first calls, MKL detects the processor and selects
     kernels. If several threads made these calls at the same time, later matrix products could differ in their last
-    bits, as was observed under load."""
+    bits, which was observed under load."""
     one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
     torch.logsumexp(one @ one.T, -1)
     torch.softmax(several @ several.transpose(1, 2), -1) @ several

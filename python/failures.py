@@ -1,6 +1,6 @@
-"""failures - decides what an exception of a reference means: a mistake of the reference, a limit of the sandbox, or a
-problem of this machine. This module also writes the message that runner.py sends to the judge. Only the judge decides
-the verdict."""
+"""failures - determines the cause of an exception in a reference: a mistake of the reference, a limit of the sandbox,
+or a problem of this machine. This module also writes the message that runner.py sends to the judge. Only the judge
+decides the verdict."""
 
 import errno
 import mmap

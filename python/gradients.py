@@ -90,8 +90,8 @@ def backwards(runner, pairs, leaves, given):
             "the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
             "(does run() disable gradients, or detach the outputs?)" % ", ".join(given)
         )
-    # The loss is the sum of all outputs, each multiplied by its given gradient. torch.autograd.grad could do the same
-    # with its argument grad_outputs, but then torch imports sympy.
+    # The loss is the sum of all outputs, each multiplied by its given gradient. torch.autograd.grad could compute the
+    # same with its argument grad_outputs, but would then import sympy.
     loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
     return runner.torch.autograd.grad(loss, leaves, allow_unused=True)
 

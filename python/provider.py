@@ -266,8 +266,8 @@ class Server:
 
     def measure(self, row, request, kept):
         """Measures a call of the row's function, including the conversions of inputs and outputs in this function. If
-        the measurement raises an exception, the answer only lacks the latencies, because the results are already
-        stored."""
+        the measurement raises an exception, only the latencies are missing in the answer, because the results are
+        already stored."""
         torch = self.runner.torch
         try:
             with torch.no_grad():

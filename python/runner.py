@@ -136,9 +136,9 @@ def find_packages():
 
 
 def compiled(name):
-    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time and does
-    not use Python's cached byte code, because Python does not notice an edit in the same second as the edit before if
-    the file's size is unchanged."""
+    """Compiles a file from this file's directory, which is not on sys.path. Does not use Python's cached byte code,
+    which may be out of date: if a file is edited twice within a second and its size does not change, Python does not
+    notice the second edit."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     with open(path, encoding="utf-8") as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
@@ -1016,7 +1016,7 @@ def import_torch(device):
     """Imports torch, and loads the modules that need it. Returns None, or a message that says why this interpreter cannot
     be used."""
     global torch, tensors, exercises, Arena, Unmapped, driver
-    gc.disable()  # imported objects stay alive, and scanning them repeatedly takes a tenth of the import time
+    gc.disable()  # scanning imported objects, which stay alive, would take a tenth of the import time
     try:
         import torch
     except BaseException as problem:

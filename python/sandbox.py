@@ -36,8 +36,8 @@ class Sandbox:
             set_folder(self.folder)
 
     def before_fork(self):
-        """Returns the pid of the process that keeps the PID namespace of the next child alive, and the temporary folder
-        of this child."""
+        """Prepares for the fork of a child. Returns the pid of the process that keeps the child's PID namespace alive,
+        and the child's temporary folder."""
         folder = self.folder if self.has_folders else tempfile.mkdtemp(dir=self.place)
         keeper = self.library.sandbox_before_fork(self.handle)
         if keeper < 0:

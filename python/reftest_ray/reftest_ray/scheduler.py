@@ -1,4 +1,4 @@
-"""scheduler - decides which worker gets which request, and what happens to the requests of a worker that dies.
+"""scheduler - assigns requests to workers, and handles the requests of a worker that dies.
 
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases, each with an estimate of its running time in seconds. The longest request goes first.
