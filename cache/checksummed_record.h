@@ -51,7 +51,8 @@ const char *record_get_bytes(struct reader *from, size_t *length); /* points int
 /* Appends a whole record, with its header and its body. Returns 0, or -1 if the body has 2^32 bytes or more. */
 int record_write(enum record_kind kind, const void *key, size_t key_length, const void *body, size_t length,
                  struct buf *out);
-/* Returns true if the checksum of `record` is right, and then sets `body` to a reader of the record's body. */
+/* If the checksum of `record` is right, sets `body` to the beginning of the record's body and returns true. Otherwise
+ * returns false. */
 bool record_read(enum record_kind kind, const void *key, size_t key_length, const void *record, size_t length,
                  struct reader *body);
 

@@ -15,8 +15,8 @@ struct list {
 	bool changed;
 };
 
-/* Adds a margin to the list. Does not add a margin of the driver of `kept`, or of a driver for which the list has a
- * newer margin. */
+/* Adds a margin to the list. Skips the margin if its driver is the driver of `kept`, or if the list already has a newer
+ * margin for its driver. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))
@@ -54,8 +54,8 @@ static void join(const struct verdict *kept, const struct verdict *dropped, stru
 	qsort(list->items, (size_t)list->count, sizeof *list->items, by_time);
 }
 
-/* Returns false if the verdict names no driver, for example because the case ran on a CPU. Only searches the text,
- * because parsing would take longer. */
+/* Returns false if the verdict names no driver, for example because the case ran on a CPU. Searches the text without
+ * parsing it, because parsing would take longer. */
 static bool may_have_driver(const char *text, size_t length)
 {
 	static const char key[] = "\"driver";

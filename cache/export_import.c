@@ -24,13 +24,13 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* number of bytes to read or unpack at a time */
-	BATCH = 128 << 20,	 /* about this many bytes of lines are stored in one transaction */
+	BATCH = 128 << 20,	 /* number of bytes of lines, approximately, that one transaction stores */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
 	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */
 	DAMAGED_MAX = 1 << 16,	 /* the import stops when it has found this many damaged lines */
 	WINDOW_LOG_MAX = 24,	 /* limits the memory that zstd uses */
-	FRAME_LEAST = 5,	 /* bytes that zstd needs to recognise a frame */
+	FRAME_LEAST = 5,	 /* the least number of bytes from which zstd recognises a frame */
 	/* The limit for the unpacked bytes of a file: UNPACKED_FREE, or RATIO_MAX times the size of the file if this is
 	 * more. */
 	UNPACKED_FREE = 64 << 20,
@@ -59,14 +59,14 @@ static void pack(struct outgoing *to, ZSTD_EndDirective how)
 		ZSTD_outBuffer out = {to->file.data + to->file.length, STEP, 0};
 
 		left = ZSTD_compressStream2(to->packer, &out, &in, how);
-		if (ZSTD_isError(left)) /* the only possible error is missing memory */
+		if (ZSTD_isError(left)) /* the only possible error is a lack of memory */
 			die_no_memory();
 		to->file.length += out.pos;
 	} while (in.pos < in.size || (how != ZSTD_e_continue && left > 0));
 	buf_clear(&to->line);
 }
 
-/* Writes the head line in a separate zstd frame, so that the head line can be read even if the rest of the file is
+/* Writes the head line in a zstd frame of its own, so that this line can be read even if the rest of the file is
  * damaged. */
 static void begin_file(struct outgoing *to, int64_t count)
 {
@@ -158,8 +158,8 @@ struct lines {
 	struct err why;	     /* the reason why unpacking ended before the end of the file, or "" */
 };
 
-/* Makes `from` the next zstd block. If the current frame is complete, makes `from` the header of the next frame.
- * Returns false at the end of the file. */
+/* Sets `from` to the next zstd block, or to the header of the next frame if the current frame is complete. Returns
+ * false at the end of the file. */
 static bool expect_block(struct lines *lines, size_t length)
 {
 	size_t left = lines->length - lines->from.pos, next = length > 0 ? length : FRAME_LEAST;
@@ -308,10 +308,10 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* Numbers of record lines. `seen` counts the lines since the head line. `expected` is the number in the head
-	 * line. */
+	/* seen: number of record lines since the head line; expected: number of record lines according to the head
+	 * line */
 	int64_t seen, expected;
-	int64_t damaged;		 /* number of damaged lines in the whole file */
+	int64_t damaged;		 /* number of damaged lines found so far in the file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */
 };
 
@@ -368,15 +368,15 @@ static int64_t number_of(const char *text, size_t length)
 	return length > 0 ? number : -1;
 }
 
-/* Returns the format number in the head line, or -1 if the line is not a head. Sets `count` to the number of records
- * that the head line gives. */
+/* If the line is a head line, returns its format number, and sets `count` to the number of records in it. Otherwise
+ * returns -1. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {
 	if (length < sizeof head - 1 || memcmp(text, head, sizeof head - 1) != 0)
 		return -1;
 	const char *format = text + sizeof head - 1, *tab = memchr(format, '\t', length - (sizeof head - 1));
 
-	if (tab == NULL) /* a later format may put something else after the format number */
+	if (tab == NULL) /* a later format may have no count here */
 		return number_of(format, (size_t)(text + length - format));
 	*count = number_of(tab + 1, (size_t)(text + length - tab - 1));
 	return number_of(format, (size_t)(tab - format));
@@ -485,7 +485,8 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 	return answer;
 }
 
-/* Returns 0 if the first line is a head of a format that this program can read, otherwise -1 with a message. */
+/* Returns 0 if the first line is a head line with a format number that this program supports, otherwise -1 with a
+ * message. */
 static int check_head(const struct lines *lines, struct err *err)
 {
 	const char *feed = lines->whole > 0 ? memchr(lines->text.data, '\n', lines->whole) : NULL;

@@ -49,7 +49,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 
 struct import_counts {
 	struct store_merged merged;
-	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
+	int64_t refused; /* number of verdicts that are damaged, missing, or have a signature that was refused */
 	bool unusable;	 /* the file does not exist, or is not an exported file that this program can read */
 	bool whole;	 /* false if the file was changed after the export, or if a verdict was refused */
 };
@@ -60,8 +60,8 @@ typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction
  * stores many verdicts. Returns 0, even if some verdicts were refused. Returns -1 with an error message if the file
- * cannot be read, if it is not an exported file, or if the store cannot be written. Verdicts of earlier transactions
- * then remain stored. */
+ * cannot be read, if it is not an exported file, or if the store cannot be written. After an error, the verdicts that
+ * earlier transactions have stored remain stored. */
 int import_verdicts(struct store *store, const char *path, const struct record_signer *signer, import_refused *refused,
 		    void *context, struct import_counts *in, struct err *err);
 

@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. No caller should add two fields with the same tag. If a caller does, the two fields are sorted
- * by their digests, so the result never depends on the order of the calls. */
+/* Orders fields by tag. Fields with the same tag, which no caller should add, are ordered by their digests, so the
+ * result never depends on the order of the calls. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -158,7 +158,7 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 	if (items == NULL)
 		die_no_memory();
-	/* Puts the fields of the subject at the front of the array, and the fields of the witness at the back. */
+	/* The fields of the subject are put at the front of the array, and the fields of the witness at the back. */
 	for (int i = 0; i < fields->count; i++)
 		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
 			items[part[0].count++] = fields->items[i];
@@ -172,7 +172,8 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 /* --- Definitions ------------------------------------------------------------------------------------------------- */
 
-/* Writes the dtype and shape of a tensor: "bfloat16[batch_size, hidden_size]", "float32[]" (0-D), "float32 scalar". */
+/* Writes the dtype and shape of a tensor, for example "bfloat16[batch_size, hidden_size]", "float32[]" for a tensor
+ * without dimensions, or "float32 scalar". */
 static void tensor_text(const struct definition *definition, const struct tensor_spec *spec, struct buf *out)
 {
 	buf_text(out, dtype_name(spec->dtype));
@@ -186,7 +187,7 @@ static void tensor_text(const struct definition *definition, const struct tensor
 	buf_text(out, "]");
 }
 
-/* Adds the field of an axis. The hashed form includes the kind of the axis; the readable form is only the value. */
+/* Adds the field for an axis. The hashed text includes the kind of the axis; the readable text is only the value. */
 static void axis_field(const struct axis *axis, const char *expression, struct arena *arena, struct fields *out)
 {
 	const char *tag = arena_printf(arena, "axes.%s", axis->name);
@@ -200,9 +201,9 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. The order of inputs usually
- * does not matter, because run() gets inputs by name. The order matters for inputs with the same dtype and shape, such
- * as the K cache and the V cache, because an op family may distinguish them by their order. */
+/* Returns the position, from 0, of `input` among the inputs that have the same dtype and shape as this input. The order
+ * of inputs usually does not matter, because run() gets inputs by name. The order matters for inputs with the same
+ * dtype and shape, such as the K cache and the V cache, because an op family may distinguish them by their order. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
@@ -250,8 +251,8 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the field of the constraints. The hashed form is the sorted constraints, each followed by a NUL. The readable
- * form is the sorted constraints, separated by "; ". */
+/* Adds the field for the constraints. Its hashed text contains the sorted constraints, each followed by a NUL. Its
+ * readable text contains the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
 	size_t count = (size_t)definition->constraint_count + (size_t)definition->unchecked_count;
@@ -294,8 +295,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields  = count, TAB, and for each field: tag, TAB, content, TAB
- * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
+/* fields = count, TAB, and for each field: tag, TAB, content, TAB content = "=" and the hashed text; or the digest (32
+ * hexadecimal digits); or the digest, "=" and the readable value
  *
  * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value
  * of "const 4096" is "4096". */
@@ -316,8 +317,8 @@ static bool is_printable(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the text that was hashed. There are two candidates: the readable value, and `unshown` followed by the readable
- * value. The right one has the digest of the field. Returns false if neither has this digest. */
+/* Finds the text that was hashed: either the readable value, or `unshown` followed by the readable value. Returns false
+ * if neither text has the digest of the field. */
 static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
 {
 	if (strlen(field->value) > FIELD_VALUE_MAX)

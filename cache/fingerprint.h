@@ -1,16 +1,16 @@
-/* fingerprint - computes two digests, which together cover everything that a verdict depends on. The subject covers
- * what was verified. The witness covers what verified it: the ground truth and its version, the device class, and the
- * versions of torch and CUDA. The subject and the witness are computed from tagged fields.
+/* fingerprint - computes two digests of everything that a verdict depends on. The subject is the digest of what was
+ * verified. The witness is the digest of what it was verified with: the ground truth and its version, the device class,
+ * and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
  *
- * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
- * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
- * digests of the fields in the order of the tags. Different lists therefore never give the same bytes to hash. The
- * store keeps the digest of every field, so that `explain` can name the field that changed. The store also keeps short
- * values, so that `explain` can show the old and the new value.
+ * A field is a tag ("axes.hidden_size") and bytes. The digest of a field is computed from the length of the tag, the
+ * tag, the length of the bytes, and the bytes. The digest of a list is computed from FINGERPRINT_FORMAT, the number of
+ * fields, and the digests of the fields in the order of the tags. Therefore the bytes that are hashed are different for
+ * any two different lists. The store keeps the digest of every field, so that `explain` can name the field that
+ * changed. The store also keeps short values, so that `explain` can show the old and the new value.
  *
- * A new field of the definition schema also needs a field in definition_fields. If a verdict depends on a new fact,
- * this fact also needs a field in witness_fields and in context_digest of engine/run_open.c. Without these fields,
- * reftest would still report the stored result after the fact has changed. */
+ * A new field of the definition schema also needs a field in definition_fields. If verdicts begin to depend on
+ * something else, for example on a version, it also needs a field in witness_fields and in context_digest of
+ * engine/run_open.c. Without these fields, reftest would report an old result after such a change. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -45,11 +45,11 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A later addition to one of the two lists does not change the other list. */
+/* Returns a copy of the list. A field that is later added to one of the two lists is not added to the other list. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* The fields are hashed in the bytewise order of their tags. The order in which the fields were added does not
- * matter. */
+/* Returns the digest of a list. The fields are hashed in the bytewise order of their tags, so the order in which they
+ * were added does not matter. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted
@@ -58,19 +58,19 @@ struct digest fields_digest(const struct fields *fields);
  * fields. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Computes both digests of a list of fields. The witness covers the fields that witness_fields adds, and the subject
- * covers all other fields. */
+/* Computes both digests of a list of fields. The witness is computed from the fields that witness_fields adds, and the
+ * subject from all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
 /* fields_write writes fields as one line of text, which is stored together with a verdict. fields_read reads such a
- * line. Returns 0. If the bytes are damaged, returns -1 and an empty list. */
+ * line and returns 0. If the line is damaged, fields_read returns -1 and an empty list. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
 
-/* Writes a sentence for each field in which `then` and `now` differ, in the order of the tags ("axes.hidden_size
- * changed: 4096, now 2048"). Writes at most `room` sentences. Returns the number of differences. */
+/* Writes a sentence such as "axes.hidden_size changed: 4096, now 2048" for each field in which the lists `then` and
+ * `now` differ, in the order of the tags. Writes at most `room` sentences. Returns the number of differences. */
 int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **string_list,
 		   int room);
 

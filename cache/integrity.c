@@ -1,9 +1,9 @@
-/* integrity - reads and writes the file `clean`. The only record of `clean` describes data.mdb: inode u64, size u64,
- * mtime u64, ctime u64.
+/* integrity - reads and writes the file `clean`. The file `clean` contains one record, which describes data.mdb: inode
+ * u64, size u64, mtime u64, ctime u64.
  *
- * Two changes within one tick of the filesystem's clock give the same timestamps. `clean` is therefore trusted only if
- * data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. If a process ends right after a
- * commit, the next process thus checks the pages and writes a new `clean`. */
+ * Two changes of a file within one tick of the filesystem's clock have the same timestamps. `clean` is therefore
+ * trusted only if data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. Therefore, if a
+ * process ends right after a commit, the next process checks the pages and writes a new `clean`. */
 #include "cache/integrity.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ enum {
 
 static const char clean_key[] = "data.mdb";
 
-/* Returns true if a process locks the first byte of lock.mdb, as every user of an LMDB environment does. */
+/* Returns true if another process holds a lock on the first byte of lock.mdb, as every process that uses an LMDB
+ * environment does. */
 bool integrity_in_use(const char *folder)
 {
 	char path[PATH_ROOM];
@@ -53,8 +54,8 @@ static void clean_record(const struct file_stat *now, struct buf *out)
 	buf_free(&body);
 }
 
-/* Returns true if data.mdb (stat `data`) had not changed for CLEAN_STILL_MS milliseconds when `clean` (stat `written`)
- * was written. */
+/* `data` is the stat of data.mdb, and `written` is the stat of the file `clean`. Returns true if data.mdb had not
+ * changed for CLEAN_STILL_MS milliseconds when `clean` was written. */
 static bool had_been_still(const struct file_stat *data, const struct file_stat *written)
 {
 	int64_t newest = data->mtime_ns > data->ctime_ns ? data->mtime_ns : data->ctime_ns;

@@ -1,9 +1,9 @@
-/* integrity - decides whether LMDB may open data.mdb without a check of its pages.
+/* integrity - checks data.mdb before LMDB opens it, unless the file is known to be intact.
  *
- * LMDB may open data.mdb if the file `clean` in the same folder has the inode, size and timestamps of data.mdb. Each
- * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has
- * data.mdb open, because that process has made the same check. In all other cases, every page is checked
- * (cache/lmdb_page_check.h). For a large store, the check of the pages takes some milliseconds. Damage that the check
+ * LMDB may open data.mdb if the inode, size and timestamps of data.mdb are the ones recorded in the file `clean` in the
+ * same folder. Each process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if
+ * another process has data.mdb open, because that process has already checked the file. In all other cases, every page
+ * is checked (cache/lmdb_page_check.h). For a large store, this check takes some milliseconds. Damage that the check
  * misses can crash the process. Such damage cannot give a wrong verdict, because every record has a checksum. */
 #ifndef REFTEST_CACHE_INTEGRITY_H
 #define REFTEST_CACHE_INTEGRITY_H
@@ -13,8 +13,8 @@
 #include "base/err.h"
 
 enum integrity {
-	INTEGRITY_ERROR = -1,   /* the file cannot be read; the message says why */
-	INTEGRITY_NOTHING = 0,  /* there is no file, or an empty file */
+	INTEGRITY_ERROR = -1,   /* data.mdb cannot be read; the message says why */
+	INTEGRITY_NOTHING = 0,  /* data.mdb does not exist, or is empty */
 	INTEGRITY_KNOWN = 1,    /* no check was needed, because data.mdb is unchanged, or is open in another process */
 	INTEGRITY_CHECKED = 2,  /* every page was checked */
 	INTEGRITY_DAMAGED = 3,  /* data.mdb is damaged; the message says where and how */
@@ -28,8 +28,8 @@ enum integrity integrity_check(const char *folder, struct err *why);
  * integrity_check). */
 bool integrity_in_use(const char *folder);
 
-/* Writes `clean`. Call this function after this process has closed data.mdb, if the process has written to data.mdb or
- * checked its pages. Ignores errors: without `clean`, the next process checks every page, which costs only time. */
+/* Writes `clean`. If this process has written to data.mdb or checked its pages, it calls this function after it has
+ * closed data.mdb. Ignores errors: without `clean`, the next process checks every page, which costs only time. */
 void integrity_mark_clean(const char *folder);
 
 #endif

@@ -6,21 +6,21 @@
  *                   set aside, create       read-only, note    set aside, create
  *
  * LMDB cannot use its lock file if this user may not write to the folder; the store is then read without the lock file.
- * Another process may then free pages while this process reads them. In practice, this does no harm. LMDB reuses a
- * freed page only two commits later, and a read in reftest takes at most a millisecond. Every record also has a
- * checksum.
+ * Without the lock file, another process may free and reuse pages while this process reads them. In practice, this does
+ * no harm: LMDB reuses a freed page only two commits later, and a read in reftest takes at most a millisecond.
+ * Moreover, the checksum of a record reveals an overwritten page.
  *
  * LMDB also maps the lock file. On a full disk, the first write to a page of that mapping would kill the process with
- * SIGBUS. The lock file is therefore allocated on disk before LMDB maps it. If the allocation fails, the store is read
- * without the lock file.
+ * SIGBUS. Therefore all blocks of the lock file are allocated on disk before LMDB maps it. If the lock file cannot be
+ * allocated, the store is read without it.
  *
- * Limits. LMDB needs a local disk, because its locks and its mapping do not work between the machines of a network
+ * Limits. LMDB needs a local disk, because its locks and its mapping do not work between machines that share a network
  * filesystem. If SIGSTOP stops a process in the middle of a commit, other writers wait until the stopped process
  * continues. Ctrl-Z waits for the end of the commit (cache/block_sigtstp.h). A process that waits for a long time
  * prints which process it waits for (cache/lock_wait.h).
  *
- * Each commit syncs the file once (MDB_NOMETASYNC). The file is therefore always consistent, but a power failure may
- * lose the last commit. */
+ * Each commit syncs data.mdb to disk once (MDB_NOMETASYNC). The file is therefore always consistent, but a power
+ * failure may lose the last commit. */
 #include "cache/lmdb_env.h"
 
 #include <errno.h>
@@ -43,11 +43,11 @@
 enum {
 	MAP_START = 16 << 20,  /* initial size of the map in bytes; the size is doubled whenever the map is full */
 	COMPACT_LEAST = 1 << 20, /* in bytes; a smaller file is not compacted */
-	READERS = 256,         /* the most readers at the same time, in all processes together */
+	READERS = 256,         /* the largest number of simultaneous readers, in all processes together */
 	LOCK_BYTES = 20 << 10, /* size in bytes of a lock.mdb for READERS readers */
 	ATTEMPTS = 3,
-	/* The descriptors that wait_for_turn returns have this number or a higher one. LMDB's descriptors have lower
-	 * numbers. */
+	/* The descriptors that wait_for_turn returns have this number or a higher one. The descriptors that LMDB opens
+	 * have lower numbers. */
 	TURN_FD = 200,
 	FILE_PATH = ENV_PATH_MAX + 32,
 	PAGE = 4096, /* assumed size of a page in bytes, used only for estimates */
@@ -82,8 +82,8 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 
 /* --- Folders ----------------------------------------------------------------------------------------------------- */
 
-/* Creates .reftest/cache if it is missing. The caller must hold the lock that wait_for_turn takes, because a process
- * that sets aside a damaged store creates a new folder under the same name. */
+/* Creates .reftest/cache if it is missing. The caller must hold the lock of wait_for_turn, because another process may
+ * be setting a damaged store aside and creating a new folder with the same name. */
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
@@ -105,8 +105,9 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
 	lock_wait_end(&waiting);
 }
 
-/* Waits until no other process is opening or closing the store. The lock is held until the returned descriptor is
- * closed. Returns -1 if there is no folder to lock, or if the filesystem does not support locks.
+/* Takes the lock on the folder .reftest, after waiting until no other process is opening or closing the store. The lock
+ * is held until the returned descriptor is closed. Returns -1 if there is no folder to lock, or if the filesystem does
+ * not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
  * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
@@ -196,7 +197,8 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Returns 0 for ENV_FORMAT, MDB_NOTFOUND for an empty store, and MDB_INCOMPATIBLE for another format. */
+/* Returns 0 if the format of the store is ENV_FORMAT, MDB_INCOMPATIBLE if it is another format, and MDB_NOTFOUND if the
+ * store is empty. */
 static int check_format(MDB_txn *txn)
 {
 	MDB_val key = {sizeof store_key, (void *)store_key}, value;
@@ -222,7 +224,7 @@ static int open_tables(struct env *env, MDB_txn *txn, unsigned flags)
 	return rc;
 }
 
-/* Opens the tables of a store that has all of them. */
+/* Opens the tables, all of which must exist. */
 static int find_tables(struct env *env)
 {
 	MDB_txn *txn;
@@ -265,7 +267,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty and that `write` is false, so no tables were created. */
+ * MDB_NOTFOUND means that the store is empty, and that no tables were created because `write` is false. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -328,8 +330,8 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
-/* Call this after LMDB could not open the existing store for writing and returned the error `rc`. Opens the store for
- * reading. Writes a note. */
+/* Opens the store for reading, after LMDB could not open the existing store for writing and returned the error `rc`.
+ * Writes a message to `note`. */
 static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
 {
 	env_fail(env, rc, "written", &env->why_not);
@@ -396,9 +398,9 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	return answer;
 }
 
-/* Closes the store while holding the lock for opening. When LMDB's last user closes a store, LMDB destroys the mutexes
- * in lock.mdb. A process that opened the store at that moment would use the destroyed mutexes, and every transaction
- * would fail with EINVAL. */
+/* Closes the store while holding the lock of wait_for_turn. When LMDB's last user closes a store, LMDB destroys the
+ * mutexes in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed
+ * mutexes, and each of its transactions would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();
@@ -434,7 +436,7 @@ static int begin_at_once(struct env *env, unsigned flags, MDB_txn **txn)
 	return rc;
 }
 
-/* Begins a transaction. Only writers wait for a lock. */
+/* Begins a transaction. A write transaction may have to wait for the write lock; a read transaction never waits. */
 static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 {
 	struct lock_wait waiting;
@@ -449,7 +451,8 @@ static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 	return rc;
 }
 
-/* Closes and reopens the store, either after an error from which LMDB cannot recover, or after the file was removed. */
+/* Closes and reopens the store. Call this function after an error from which LMDB cannot recover, or after the file was
+ * removed. */
 static int open_again(struct env *env, struct err *err)
 {
 	char root[ENV_ROOT_MAX];
@@ -490,8 +493,8 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
-/* Makes room in the store. First frees the reader slots of dead processes. While such a slot exists, LMDB does not
- * reuse the pages that the process was reading. If there is no such slot, enlarges the map. */
+/* Makes room in the store. First frees the reader slots of dead processes. As long as a dead process has a slot, LMDB
+ * does not reuse the pages that the process was reading. If no slot was freed, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
@@ -521,10 +524,10 @@ void env_expect(struct env *env, uint64_t bytes)
 		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
-enum { NOT_IN_PLACE = -2 }; /* write_once returns this if the file was replaced; LMDB has no error with this number */
+enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
 
-/* Runs `work` once, in a write transaction. First checks under the write lock that the file is still in place. `gc` may
- * have replaced the file, and a write to the old file would then be lost. */
+/* Runs `work` once, in a write transaction. First checks, while holding the write lock, that the file was not replaced,
+ * for example by `gc`. A write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -539,8 +542,8 @@ static int write_once(struct env *env, env_work *work, void *context)
 	return rc;
 }
 
-/* Repeats the write until it succeeds. A full map and a replaced file are reasons to repeat the write; after any other
- * error, the function gives up. */
+/* Calls write_once, and repeats the call as long as the map was full or the file was replaced. Gives up after any other
+ * error. */
 static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
 {
 	int rc = write_once(env, work, context);
@@ -614,8 +617,8 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 }
 
 /* Swaps the names of `fresh` and of the environment's folder, and syncs this change to disk. Without the sync, a power
- * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains the
- * two folders. */
+ * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains both
+ * folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)
@@ -625,8 +628,8 @@ static bool take_place(const struct env *env, const char *fresh, int turn)
 	return true;
 }
 
-/* Replaces the store with its compact copy. The caller must hold the write lock and the lock for opening. Returns 1 if
- * the store was replaced, and 0 if not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
+/* Replaces the store with its compact copy. The caller must hold the write lock and the lock of wait_for_turn. Returns
+ * 1 if the store was replaced, and 0 if not. On failure, returns -1 and sets `rc` to the error of LMDB or errno. */
 static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes, int *rc)
 {
 	int64_t before = *bytes, after = 0;
@@ -637,12 +640,12 @@ static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes
 
 	if (answer == 1)
 		*bytes = after;
-	remove_folder(fresh); /* `fresh` now holds either the copy or the store that the copy replaced */
+	remove_folder(fresh); /* the folder `fresh` now contains either the copy or the store that the copy replaced */
 	return answer;
 }
 
-/* Compacts the store. The caller must hold the lock for opening. Returns the same values as env_compact; on failure,
- * sets `rc` to the error of LMDB or errno. */
+/* Compacts the store. The caller must hold the lock of wait_for_turn. Returns the same values as env_compact; on
+ * failure, sets `rc` to the error of LMDB or errno. */
 static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 {
 	char fresh[FILE_PATH];
@@ -650,7 +653,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 	int answer = 0;
 
 	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
-	/* A `gc` that was killed may have left the folder `fresh` behind. If a `gc` was killed after the exchange, the
+	/* A `gc` that was killed may have left the folder `fresh` behind. If a `gc` was killed after the exchange, this
 	 * folder contains the old, large store. */
 	remove_folder(fresh);
 	if (*bytes < COMPACT_LEAST)

@@ -4,15 +4,15 @@
  *   file = meta page 0, meta page 1, pages; the meta page with the higher transaction number is valid
  *   page = number u64, pad u16, flags u16, (lower u16, upper u16 | overflow pages u32), offsets u16…, nodes
  *   node = size low u16, size high u16, flags u16, key size u16, key, data (in a leaf page)
- *          in a branch page, the first three fields hold the page number of a child instead
+ *          in a branch page, the first three fields of a node contain the page number of a child instead
  *
- * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. A leaf
- * of the main tree has an entry for each table. The 48 bytes of data in the entry describe the root of the table's
- * tree. If data is too large for a page, it is in adjacent overflow pages.
+ * A meta page is the root of two trees: the free list (transaction -> count u64, pages u64…) and the main tree. The
+ * leaves of the main tree contain an entry for each table. The data of this entry, 48 bytes, describes the root of the
+ * table's tree. Data that is too large for a page is stored in adjacent overflow pages.
  *
- * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. This
- * check also detects loops. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for each
- * level. */
+ * A bitmap marks every page in use and every free page. A page to which two pages refer is reported as damaged. Loops
+ * are also detected in this way. The trees are traversed recursively, at most DEPTH_MAX deep, with one page buffer for
+ * each level. */
 #include "cache/lmdb_page_check.h"
 
 #include <errno.h>
@@ -24,15 +24,15 @@
 #include <unistd.h>
 
 enum {
-	HEAD = 16,       /* bytes before the offsets of a page, and before the data of an overflow page */
-	NODE = 8,        /* bytes before the key of a node */
-	TREE = 48,       /* bytes of a tree's description */
+	HEAD = 16,       /* number of bytes before the offsets of a page, and before the data of an overflow page */
+	NODE = 8,        /* number of bytes before the key of a node */
+	TREE = 48,       /* number of bytes that describe a tree */
 	META = HEAD + 4 + 4 + 8 + 8 + 2 * TREE + 8 + 8,
 	DEPTH_MAX = 32,  /* the value of LMDB's CURSOR_STACK */
 	KEY_MAX = 511,
 	TABLES_MAX = 64,
-	/* the most pages that may be missing at the end of the file: pages that were allocated and freed again before
-	 * they were written */
+	/* how many pages may be missing at the end of the file, because LMDB allocated and freed them without writing
+	 * them */
 	SLACK = 1 << 20,
 };
 
@@ -238,7 +238,7 @@ static bool page_is_whole(const struct check *c, const unsigned char *bytes, uin
 	return filled == c->page_size - upper;
 }
 
-/* Checks the tree below `page`, which is `depth` levels deep (1: a leaf). */
+/* Checks the tree whose root is `page` and which has `depth` levels (1: `page` is a leaf). */
 static enum lmdb_page_check_answer walk(struct check *c, enum kind kind, uint64_t page, unsigned depth)
 {
 	enum lmdb_page_check_answer answer = take_pages(c, page, 1, true);
@@ -326,7 +326,7 @@ static enum lmdb_page_check_answer check_file(struct check *c)
 		return answer;
 	if (!meta_is_whole(meta))
 		return damaged(c, 0, "is not a valid meta page: this is not an LMDB database");
-	if (get32(meta + HEAD + 4) != 1) /* the file has another data format, which LMDB itself reports */
+	if (get32(meta + HEAD + 4) != 1) /* another data format, which LMDB will report */
 		return LMDB_PAGE_CHECK_SOUND;
 	uint32_t page_size = get32(meta + HEAD + 24);
 

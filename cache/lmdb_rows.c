@@ -61,7 +61,7 @@ int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out)
 	return rc;
 }
 
-/* Writes the row that rows->body contains, under `key`. */
+/* Writes rows->body to the table, as the row with the key `key`. */
 static int put(struct rows *rows, enum table table, enum record_kind kind, struct pair *key)
 {
 	MDB_cursor *cursor;

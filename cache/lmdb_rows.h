@@ -1,4 +1,4 @@
-/* lmdb_rows - builds the keys and rows of two tables: the verdicts, and the last states of cases (`latest`). */
+/* lmdb_rows - builds the keys and rows of two tables: `verdicts`, and `latest` with the last states of cases. */
 #ifndef REFTEST_CACHE_LMDB_ROWS_H
 #define REFTEST_CACHE_LMDB_ROWS_H
 
@@ -23,19 +23,19 @@ struct pair pair_of(const struct digest *first, const struct digest *second);
 struct pair case_key(const char *definition, const char *case_id);
 
 /* The state of a function that writes many rows in one transaction. Initialise the struct with {0}, then set the
- * transaction and the environment. LMDB fills its pages completely if the rows are appended: written in the order of
- * their keys, and after all existing keys. */
+ * transaction and the environment. LMDB fills its pages completely if each new row has a greater key than all existing
+ * rows, so that the row is appended. */
 struct rows {
 	MDB_txn *txn;
 	struct env *env;
 	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
-	/* true if a key was not appended, but written before a greater key */
+	/* true if a row was not appended, because the table already had a greater key */
 	bool scattered[TABLE_COUNT];
 	struct buf body, record;
 };
 void rows_end(struct rows *rows);
 
-/* Returns the time of the verdict in a row, in Unix seconds. `body` is at the beginning of the row. */
+/* Returns the time, in Unix seconds, of the verdict in a row. `body` must be at the beginning of the row. */
 int64_t row_made(struct reader body);
 
 /* A verdict that is stored. The text lies in LMDB's mapping and is valid until the next write. */
@@ -46,15 +46,15 @@ struct verdict_row {
 	size_t length;
 };
 
-/* Reads a row of the table of verdicts. Returns false if the checksum of the row is wrong. */
+/* Reads a row of the table `verdicts`. Returns false if the checksum of the row is wrong. */
 bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_row *out);
 
 /* The following functions return 0 or LMDB's error. */
 int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
 int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
 		     uint32_t place, const char *text, size_t length);
-/* Writes a verdict like rows_put_verdict. If a stored verdict is replaced, adds its margins to the new verdict
- * (cache/driver_history.h). */
+/* Does the same as rows_put_verdict. If this replaces a stored verdict, also adds the margins of the replaced verdict
+ * to the new one (cache/driver_history.h). */
 int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
 			 uint64_t transaction, uint32_t place, const char *text, size_t length);
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,

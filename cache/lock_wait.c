@@ -1,5 +1,5 @@
-/* lock_wait - starts one thread for each wait. The thread sleeps until the wait ends or must be reported, and blocks
- * all signals. */
+/* lock_wait - starts one thread for each wait. The thread blocks all signals, and sleeps until the wait ends or has to
+ * be reported. */
 #include "cache/lock_wait.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ struct holder {
 	bool stopped;
 };
 
-/* Parses a line of /proc/locks: "7: POSIX ADVISORY READ 4711 fe:00:3194966 0 0". If a process only waits for the lock,
- * "->" precedes the kind of the lock. Returns the process that holds a lock on the file, or 0 if the line is about
- * another file. */
+/* Parses a line of /proc/locks, such as "7: POSIX ADVISORY READ 4711 fe:00:3194966 0 0". A line about a process that
+ * only waits for a lock has "->" before the kind of the lock. Returns the process that holds a lock on the file, or 0
+ * if the line does not describe a lock that is held on this file. */
 static long holder_in(const char *line, const struct stat *file)
 {
 	char kind[16], how[16], what[16];
@@ -37,8 +37,8 @@ static long holder_in(const char *line, const struct stat *file)
 													   : 0;
 }
 
-/* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last process in the
- * list. LMDB's locks show which processes have the store open, but not which of them is writing. */
+/* Returns a process that holds a lock on the file: a stopped process if there is one, otherwise the last one in
+ * /proc/locks. LMDB's locks show which processes have the store open, but not which of them is writing. */
 static struct holder find_holder(const char *locked)
 {
 	struct holder found = {0};

@@ -15,7 +15,7 @@
 enum { LOCK_WAIT_REPORT_MS = 2000 };
 
 struct lock_wait {
-	const char *cache;  /* path of the cache, for the message */
+	const char *cache;  /* path of the cache, which the report contains */
 	const char *locked; /* the file or folder that each process locks while it uses the store */
 	pthread_t reporter;
 	sem_t over;

@@ -1,7 +1,7 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
- * Code can reach a value only by a name, an attribute or an import, or by a name that is computed at run time.
- * Therefore:
+ * Python code can access a value only through a name, an attribute or an import, or through a name that it computes at
+ * run time. Therefore:
  *   - a name that the text does not bind must be one of Python's builtins, but not one in names_outside (builtins that
  *     open files or reach objects by a computed name);
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
@@ -9,12 +9,12 @@
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a rejected name for something harmless. The verdict on such a reference is still not stored, so
- * the reference runs again each time.
+ * A rejected name may be harmless in a reference. Even then, the verdict on the reference is not stored, so the
+ * reference runs again each time.
  *
- * The tokeniser is more lenient than the tokeniser of python_normal_form. It may find other tokens than Python, but it
- * must find every name that any version of Python would find. If it is not certain to find all these names, the result
- * is ACCESS_OUTSIDE. */
+ * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
+ * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If this is not
+ * certain for a text, the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ struct span {
 
 struct word {
 	enum kind kind;
-	struct span span; /* the text of the word; for an operator, one character of the operator */
+	struct span span; /* the text of the word; each character of an operator is a word of its own */
 	int line;
 	bool plain; /* the word is a string without a prefix and without escapes */
 };
@@ -71,12 +71,12 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. The second list has functions of the module os that read them
- * too. */
+/* Modules that read the clock or the name of the machine. functions_unsteady contains functions of the module os whose
+ * results also differ between runs or machines. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
-/* Names that denote a module if they follow another module and a dot. */
+/* Names that are modules if they follow the name of another module and a dot. */
 static const char *const submodules[] = {
     "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
     "special",
@@ -94,11 +94,11 @@ static const char *const attributes_outside[] = {
     "untyped_storage",
 };
 
-/* Attributes of an open file. A text that may open files may use these attributes. No other object that the text can
- * reach has these attributes. */
+/* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
+ * can access has them. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
-/* What a call of open may contain besides the path: these literals, and keyword arguments with these names. */
+/* The literals and the names of keyword arguments that a call of open may contain after the path. */
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
@@ -108,14 +108,14 @@ static const char *const names_itself[] = {
     "repr", "tokenize",
 };
 
-/* Parts of names by which code can read its own text, such as _getframe, f_lineno, getsourcelines, torch.compiler,
- * _jit_internal, gi_code, co_lines. */
+/* Parts of names by which code can read its own text. Such names are, for example, _getframe, f_lineno, getsourcelines,
+ * torch.compiler, _jit_internal, gi_code, co_lines. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
 
-/* Names with two underscores on each side. The names in the first list do not reveal the source; the names in the
- * second list do. Every other name of this form counts as ACCESS_OUTSIDE. */
+/* Names with two underscores on each side. The names in dunders_plain do not reveal the source of the code; the names
+ * in dunders_itself do. Every other name with two underscores on each side counts as ACCESS_OUTSIDE. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -209,9 +209,9 @@ static void add(struct lexer *l, enum kind kind, const char *from, size_t length
 
 static bool cut(struct lexer *l);
 
-/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code in the
- * field becomes words like other code; two bracket words separate it from the code around the f-string. Returns false
- * if the f-string does not end, or if quotes inside the field may end the f-string. */
+/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. Adds a "(" before
+ * the first word of the field and a ")" after its last word, to separate these words from the code around the f-string.
+ * Returns false if the f-string does not end, or if quotes inside the field may end the f-string. */
 static bool cut_braces(struct lexer *l, char quote)
 {
 	int depth = 0;
@@ -226,8 +226,7 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This quote is not the quote of the f-string, so a nested string begins here. The nested string ends
-		 * at the next `c`. */
+		/* `c` is not the quote of the f-string, so a nested string begins here, which ends at the next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -459,7 +458,7 @@ static void bind_module(struct look *look, const struct word *word)
 		look->modules[look->module_count++] = word->span;
 }
 
-/* Records the first word that reads the clock or the name of the machine. */
+/* Records the word, which reads the clock or the name of the machine, unless an earlier word is already recorded. */
 static void note_unsteady(struct look *look, const struct word *word, const char *before)
 {
 	if (look->found.unsteady[0] != '\0')
@@ -469,8 +468,8 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 }
 
-/* Checks that the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows the
- * module name. */
+/* Checks whether the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows
+ * the module name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
@@ -532,8 +531,7 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text itself uses this word as a name: without a dot before it, or as an attribute to which the
- * text assigns. */
+/* Returns true if the text itself uses `name` without a dot before it, or assigns to an attribute called `name`. */
 static bool is_own(const struct look *look, struct span name)
 {
 	for (const struct word *word = look->words; word->kind != WORD_END; word++)
@@ -585,7 +583,7 @@ static void look_attribute(struct look *look, const struct word *word)
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. If the format string is a literal, look_string
-	 * checks the names in it. */
+	 * checks the names in this string. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' on a string that is not a literal");
@@ -625,8 +623,9 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* If the attribute's name is a literal, a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…) counts as
- * the attribute itself. Returns the word that follows, or `word` if the call has another form. */
+/* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal that
+ * is_plain accepts, the call counts only as ACCESS_OWN_SOURCE, and the function returns the word after the literal.
+ * Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -704,8 +703,8 @@ static void look_string(struct look *look, const struct word *word)
 	}
 }
 
-/* If the statement that begins at `word` consists only of strings, as a docstring does, returns the end of the
- * statement. Otherwise returns NULL. */
+/* If the statement that begins at `word` consists only of strings, like a docstring, returns the end of the statement.
+ * Otherwise returns NULL. */
 static const struct word *only_strings(const struct word *word)
 {
 	while (word->kind == WORD_STRING)

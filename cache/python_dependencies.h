@@ -1,9 +1,10 @@
 /* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
- * docstrings? In that case, python_normal_form keeps them. Second: may the result depend on anything other than the
- * code's text, its inputs and the packages of its interpreter? In that case, the verdict on the reference is not
- * stored. The module has lists of the words that are known to be harmless; every other word counts as harmful. */
+ * docstrings? If so, its comments, line breaks and docstrings are part of the fingerprint (cache/python_normal_form.h).
+ * Second: may the result depend on anything other than the code's text, its inputs and the packages of its interpreter?
+ * If so, the verdict on the reference is not stored. The module has lists of the words that are known to be harmless;
+ * every other word counts as harmful. */
 #ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 #define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
 
@@ -20,16 +21,16 @@ struct python_dependencies {
 	enum python_access access;
 	char what[128]; /* if ACCESS_OUTSIDE: the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
-	/* The words with which the code reads the clock or the name of the machine. The results of such code differ
-	 * between runs or between machines. The text is "" if the code contains no such words. */
+	/* The words in the code that read the clock or the name of the machine. The results of such code differ between
+	 * runs or between machines. The text is "" if the code contains no such words. */
 	char unsteady[128];
 	int unsteady_line;
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);
 
-/* Like python_dependencies, for a reference that may read `files`, whose contents are in the fingerprint. The code may
- * open one of `files` for reading if the path is a literal in the call of `open`. */
+/* Does the same as python_dependencies for a reference that may read `files`. The contents of `files` are in the
+ * fingerprint. The code may open one of `files` for reading if the path is a literal in the call of `open`. */
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count);
 
 #endif

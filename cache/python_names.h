@@ -1,18 +1,17 @@
-/* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
- * bsearch. If a reference uses any other name, reftest assumes that the result may depend on anything
+/* python_names - a list, sorted for bsearch, of the names of Python and torch whose values depend on nothing outside a
+ * reference. If a reference uses any other name, reftest assumes that the result may depend on anything
  * (cache/python_dependencies.h).
  *
  * A name in `names_plain` may follow a dot, or `from torch import`. The list contains only names that compute something
- * from their arguments alone (or from torch's seeded generators). The names come from three places. The first is torch:
- * its modules nn, nn.functional, linalg, fft and special, and its tensors, dtypes and layers. The second is the modules
- * math, functools, itertools, collections, dataclasses and typing. The third is Python's built-in types. The list omits
- * functions that read files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and
- * random numbers of the operating system (seed). The list omits names that call a library whose version is not in the
- * fingerprint (numpy, dlpack, sparse and quantised back ends), and names of code that reads Python source (jit,
- * compile, overrides). The list omits names that lead to other modules (random._os), and therefore every name with a
- * leading underscore.
+ * from their arguments alone (or from torch's seeded generators). The names are those of torch and its modules nn,
+ * nn.functional, linalg, fft and special, of its tensors, dtypes and layers, of the modules math, functools, itertools,
+ * collections, dataclasses and typing, and of Python's built-in types. The list omits functions that read files (load,
+ * from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and random numbers of the operating
+ * system (seed). The list omits names that call a library whose version is not in the fingerprint (numpy, dlpack,
+ * sparse and quantised back ends), and names of code that reads Python source (jit, compile, overrides). The list omits
+ * names that lead to other modules (random._os), and therefore every name with a leading underscore.
  *
- * torch's name of a new dtype must also be in this list. */
+ * When reftest supports a new dtype, torch's name of the dtype must be added to this list. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H
 #define REFTEST_CACHE_PYTHON_NAMES_H
 

@@ -1,12 +1,13 @@
 /* python_normal_form - computes the normal form of Python source from its tokens.
  *
- * The form is 'T', then the text of each token and a NUL. One-byte marks stand for the end of a logical line, for
- * INDENT and for DEDENT. No token contains a NUL or starts with a mark, so there is only one way to divide a form into
- * tokens.
+ * The normal form begins with 'T'. The text of each token follows, each with a NUL after it. One-byte marks represent
+ * the end of a logical line, an INDENT and a DEDENT. Tokens never contain a NUL and never start with a mark, so there
+ * is only one way to divide a normal form into tokens.
  *
- * Two sources with the same form have the same meaning, because Python's compiler sees the tokens and not the space
- * between them. If different versions of Python (from 3.8 on) may find different tokens in a text, the tokeniser of
- * this file rejects the text. The form is then the text itself ("raw"). In particular:
+ * Two sources with the same normal form have the same meaning, because Python's compiler sees only the tokens, and not
+ * the space between them. If different versions of Python (from 3.8 on) may find different tokens in a text, the
+ * tokeniser of this file rejects the text. The normal form is then the text itself (a "raw" form). For a text to be
+ * accepted:
  *   - a name directly before a quote must be a string prefix, and a number must not be followed directly by a letter,
  *     a digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments. They must be valid UTF-8, because Python rejects any
@@ -19,14 +20,14 @@
  * Docstrings: a docstring is the first statement of a module, or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
  * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
- * effect. If a kept string is at the position of a docstring, a special mark ends its line. An example shows why: a
- * text has the lines "b" and ("a"), and another text has only the line ("a"). Because the docstring "b" is omitted,
- * both would have the same form without the mark. But ("a") is a docstring only in the second text.
+ * effect. If a string is kept although it is at the position of a docstring, a special mark ends its line. Without the
+ * mark, a text with the lines "b" and ("a") would have the same form as a text with only the line ("a"), because the
+ * docstring "b" is omitted. But ("a") is a docstring only in the second text.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
  * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at
- * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known to read none of
- * these. The form of a text with any other word is raw. */
+ * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names with which code cannot read its
+ * comments, docstrings or line numbers. A text with any other name has a raw form. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* ends a line of strings that is kept, although it is at the position of a docstring */
+	MARK_FIRST = 3, /* ends a line of strings that was not omitted, although it is at the position of a docstring */
 	MARK_LINE = '\n',
 };
 
@@ -105,7 +106,7 @@ static char peek(const struct scan *s, size_t ahead)
 	return ahead < (size_t)(s->end - s->at) ? s->at[ahead] : '\0';
 }
 
-/* Returns true if the source is valid UTF-8 without control characters except newline and tab. */
+/* Returns true if the source is valid UTF-8 and contains no control characters other than newline and tab. */
 static bool text_is_plain(const char *source, size_t length)
 {
 	for (size_t i = 0; i < length;) {
@@ -180,7 +181,7 @@ static void line_end(struct scan *s)
 	s->in_line = false;
 }
 
-/* Updates the stack of indentations for a line that is indented by `width`. */
+/* Updates the stack of open indentations for a line that is indented by `width`. */
 static bool indent_to(struct scan *s, size_t width)
 {
 	if (width > s->indent[s->level]) {
@@ -271,7 +272,7 @@ static bool string_prefix(struct span prefix, struct string *string)
 	return false;
 }
 
-/* Reads one character of an f-string: a brace, or a character between braces. */
+/* Reads one character of an f-string, which is a brace or a character between braces. */
 static bool scan_brace(struct scan *s, struct string *string)
 {
 	char c = *s->at;
@@ -502,8 +503,8 @@ static bool scan_inside_line(struct scan *s)
 	return scan_operator(s);
 }
 
-/* Writes the tokens of the text. Returns false if Python may find other tokens; the form is then the source text
- * itself. */
+/* Writes the tokens of the text. Returns false if Python's tokeniser may find other tokens; the form is then the source
+ * text itself. */
 static bool scan_text(const char *source, size_t length, struct buf *out)
 {
 	struct scan s = {.at = source, .end = source + length, .out = out, .doc_place = true};
@@ -520,8 +521,8 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
-/* Replaces "\r\n" with "\n", also inside strings. Python also replaces "\r\n" before it divides a text into tokens. A
- * lone '\r' is kept, and makes the form raw. */
+/* Replaces "\r\n" with "\n", also inside strings. Python also replaces "\r\n" before it divides a text into tokens.
+ * Does not replace any other '\r'; the tokeniser then rejects the text, so the form is raw. */
 static void unix_lines(const char *source, size_t length, struct buf *out)
 {
 	const char *end = source + length, *stop;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* QUARANTINE_MAX: the most folders of stores that were set aside; PATH_ROOM: room for the path
- * "<root>/.reftest/cache.aside-N/data.mdb" */
+/* QUARANTINE_MAX: the largest number N in the name of a store that was set aside, "cache.aside-N"; PATH_ROOM: room for
+ * the path "<root>/.reftest/cache.aside-N/data.mdb" */
 enum { QUARANTINE_MAX = 1000, PATH_ROOM = 4096 + 128 };
 
 static const char suffix[] = ".aside-";

@@ -1,5 +1,5 @@
-/* store - reads and writes the tables of verdicts, of the last state of each case, and of facts. (The table of files
- * is in cache/store_files.c.)
+/* store - reads and writes the tables `verdicts`, `latest` (the last state of each case) and `facts`.
+ * cache/store_files.c reads and writes the table `files`.
  *
  *   verdicts   row = transaction u64, place in the transaction u32, text (verdict_write's JSON)
  *              the newest verdict has the highest transaction and, in this transaction, the highest place
@@ -40,9 +40,9 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
-/* Checks the pages of the store. If the pages look damaged, another process may be writing them. If another process
- * uses the store, the function therefore checks the pages again, up to PAGE_TURNS times. Real damage shows in every
- * check. */
+/* Checks the pages of the store. Pages that another process is writing may look damaged. Therefore, if the pages look
+ * damaged and another process uses the store, checks the pages again, up to PAGE_TURNS times. Real damage is found by
+ * every check. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);
@@ -153,7 +153,8 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* Moves to the next row whose checksum is right. Returns false at the end or after an error; pass->rc says which. */
+/* Moves to the next row whose checksum is right. Returns false after the last row, with MDB_NOTFOUND in pass->rc, or
+ * after an error, with the error in pass->rc. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {
@@ -199,7 +200,7 @@ enum cache_answer store_verdict(struct store *store, const struct digest *subjec
 	return CACHE_HIT;
 }
 
-/* A verdict and the time when it was stored. */
+/* A verdict, the transaction that stored it, and its place in this transaction. */
 struct dated {
 	uint64_t transaction;
 	uint32_t place;

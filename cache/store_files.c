@@ -1,15 +1,16 @@
-/* store_files - reads and writes the rows of the table of files.
+/* store_files - reads and writes the rows of the table `files`.
  *
  *   row = inode u64, size u64, mtime u64, ctime u64, read u64, content digest, summary u32,
  *         [ context digest, inputs digest, status u32, reason u32, weak u32, cases u32, passed u32, failed u32,
  *           errors u32, skipped u32, invalid u32, elements u64, [ checked u32 ] ]
  *         blobs u32, { path bytes }…, [ object bytes ]
  *
- * `summary` is a value of enum summary_form. Rows of older versions do not have the last field, the git object id.
+ * `summary` is a value of enum summary_form. Rows that older versions of this program wrote end before the git object
+ * id ("object bytes").
  *
- * A run without changes reads all rows (twenty thousand for ten thousand definitions), and spends most of its time on
- * memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each
- * row only once should visit the rows (store_each_file) and not copy them (store_files). */
+ * A run in which no file has changed reads all rows (twenty thousand for ten thousand definitions), and spends most of
+ * its time on memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that
+ * needs each row only once should visit the rows (store_each_file) and not copy them (store_files). */
 #include "cache/store_internal.h"
 
 #include <limits.h>
@@ -20,7 +21,8 @@
 
 enum { KEY_MAX = 511 };
 
-/* Which part of the summary a row has. Rows of older versions have no count of checked cases. */
+/* The parts of the summary that a row contains. Rows that older versions of this program wrote have no count of checked
+ * cases. */
 enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
 /* --- One row ----------------------------------------------------------------------------------------------------- */
@@ -88,7 +90,7 @@ static void get_blobs(struct reader *from, struct arena *texts, struct file_entr
 {
 	uint32_t count = record_get_u32(from);
 
-	if (count > from->left / 4) { /* every path takes at least 4 bytes, the size of its length field */
+	if (count > from->left / 4) { /* every path needs at least 4 bytes, the size of its length field */
 		from->bad = true;
 		return;
 	}
@@ -152,8 +154,8 @@ struct range {
 	char bytes[KEY_MAX]; /* of `before` */
 };
 
-/* Returns the range of the keys that start with `prefix`. `before` becomes `prefix` with its last byte increased by
- * one. */
+/* Sets `out` to the range of the keys that start with `prefix`. The end of the range, out->before, is `prefix` with its
+ * last byte increased by one. */
 static void range_of(const char *prefix, struct range *out)
 {
 	size_t length = strlen(prefix), end = length;
@@ -222,7 +224,7 @@ static void *pass_in_thread(void *pass)
 	return NULL;
 }
 
-/* Adds up the numbers of damaged rows that the passes counted. Returns 0, or -1 with a message. */
+/* Adds the numbers of damaged rows that the passes found to store->damaged. Returns 0, or -1 with a message. */
 static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
 {
 	int rc = 0;

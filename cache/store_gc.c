@@ -1,7 +1,7 @@
 /* store_gc - removes the rows that are not needed, in three passes. All passes are in one write transaction, so nothing
  * changes between two passes. A row is kept under these conditions:
  *
- *   latest     the definition exists, or the verdict of the row is kept
+ *   latest     the definition exists, or the verdict that the row names is kept
  *   verdicts   a row of `latest` for an existing definition names the verdict; or the verdict is recent; or its subject
  *              is a subject of the present dataset
  *   files      the path exists
@@ -31,7 +31,7 @@ struct sweep {
 	struct store_swept swept;
 };
 
-/* What store_gc does with a row: keep it, remove it because nothing needs it, or remove it because it is damaged. */
+/* What store_gc does with a row: it keeps the row, removes the row as not needed, or removes the row as damaged. */
 enum fate { FATE_STAYS, FATE_GOES, FATE_DAMAGED };
 typedef enum fate row_judge(struct sweep *s, const MDB_val *key, const MDB_val *value);
 

@@ -1,8 +1,8 @@
 /* store_inspect - checks a store for `cache check`. It first checks the pages without LMDB (cache/lmdb_page_check.h),
- * and then checks every row of each table. A valid row meets three conditions. The checksum of its record is right. A
- * search for its key finds the row (a damaged branch page can hide a row). Its contents are consistent. The check takes
- * no lock. If the transaction number changes during the check, another process has written, and the pages are checked
- * again. */
+ * and then checks every row of each table. A row is valid if the checksum of its record is right, a search for its key
+ * finds the row (a damaged branch page can hide a row), and its contents are consistent. The pages are checked without
+ * a lock. If the transaction number changes meanwhile, another process has written to the store, and the pages are
+ * checked again. */
 #include "cache/store_internal.h"
 
 #include <errno.h>
@@ -65,8 +65,7 @@ static struct row_name text_name(const MDB_val *key)
 
 /* --- Checks of one row ------------------------------------------------------------------------------------------ */
 
-/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid. Otherwise returns a
- * message that says what is wrong. */
+/* Checks the contents of a row whose checksum is right. Returns NULL if the contents are valid, otherwise a message. */
 typedef const char *row_look(struct inspection *i, const MDB_val *key, struct reader body, struct err *why);
 
 static const char *look_at_verdict(struct inspection *i, const MDB_val *key, struct reader body, struct err *why)

@@ -1,10 +1,12 @@
 /* store_io - visits all verdicts as records (store_each_verdict), and stores records (store_merge), for export and
- * import. A record combines rows of two tables, which together hold everything about a verdict.
+ * import. A record contains everything about a verdict: its row of the table `verdicts`, and the rows of `latest` that
+ * name it.
  *
- * Export: the rows of `latest` are read first. They are then sorted by the keys of the verdicts that they name. The
- * table of verdicts has the same order, so one pass over the two lists finds the cases of each verdict. The verdicts
- * are then visited in the order of `latest`, definition by definition, because similar lines next to each other
- * compress well. All rows are read in one read transaction and are not copied from LMDB's mapping.
+ * Export: the rows of `latest` are read first, and sorted by the keys of the verdicts that they name. The table
+ * `verdicts` is in the order of these keys, so one pass over both lists finds the cases of each verdict. The verdicts
+ * are then visited in the order of `latest`, definition by definition, because neighbouring lines of the exported file
+ * are then similar, and compress well. All rows are read in one read transaction and are not copied from LMDB's
+ * mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -29,7 +31,7 @@ static void *must(void *memory)
 /* A case in a row of `latest`. */
 struct seen_case {
 	const unsigned char *verdict; /* key of the verdict, PAIR bytes (subject and witness) */
-	uint32_t place;		      /* position of the row in the table */
+	uint32_t place;		      /* position of the row in the table `latest` */
 	uint32_t definition_length, case_length;
 	const char *definition, *case_id;
 	const unsigned char *fields;
@@ -40,7 +42,7 @@ struct item {
 	const unsigned char *key; /* key of the verdict, PAIR bytes */
 	const char *text;
 	size_t length;
-	size_t first, count; /* the cases of the verdict: index of the first one, and their number */
+	size_t first, count; /* the cases of the verdict: index of the first one in `cases`, and their number */
 	uint32_t place;	     /* position of the verdict's first case in `latest`; UINT32_MAX: no case */
 };
 
@@ -214,17 +216,18 @@ struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* number of the case, if the cases of all records are counted in the order of `sorted` */
+	uint32_t place; /* position of the case among the cases of all records, in the order of `sorted` */
 };
 
 struct in {
-	/* sorted by subject and then by time, so that a newer verdict on the same subject has a larger `place` */
+	/* sorted by subject and then by time, so that of two verdicts on the same subject, the newer one has the larger
+	 * `place` */
 	const struct verdict_line **sorted;
 	int count;
 	struct named *named; /* the cases of all records, sorted by their keys */
 	size_t named_count;
 	int64_t now;
-	/* counts for the current attempt; a transaction is repeated if the map has to grow */
+	/* counts of the current attempt (a transaction is repeated if the map has to grow) */
 	struct store_merged merged;
 };
 
@@ -259,13 +262,13 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
-	bool full;	/* the reference of the stored verdict could reach only its inputs and outputs */
+	bool full;	/* the reference ran fully contained for the stored verdict (see is_full) */
 	int64_t made;	/* time of the verdict with the same witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
 
-/* Returns whether the reference of this verdict was fully contained (workers/sandbox/containment.h). Also returns true
- * if no reference ran. */
+/* Returns whether the reference ran fully contained (workers/sandbox/containment.h) for the verdict in `text`. Also
+ * returns true if no reference ran. */
 static bool is_full(const char *text, size_t length)
 {
 	struct arena arena = {0};
@@ -304,8 +307,9 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* Returns whether the stored verdict with the same witness is kept. If only one of the two verdicts comes from a fully
- * contained reference, that verdict is kept. Otherwise, the newer verdict is kept. */
+/* Returns true to keep the stored verdict with the same witness, and false to replace it by the verdict of the record.
+ * If the reference ran fully contained for only one of the two verdicts, this verdict is kept; otherwise, the newer
+ * verdict. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
@@ -315,8 +319,8 @@ static bool stored_stays(const struct in *in, const struct stored_on_subject *st
 	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
-/* Call this if the stored verdict is kept instead of a record's verdict. Adds the margin of the record's verdict to the
- * stored verdict (cache/driver_history.h). */
+/* Call this if the stored verdict is kept and the record's verdict is not stored. Adds the margin of the record's
+ * verdict to the stored verdict (cache/driver_history.h). */
 static int keep_margin(struct rows *rows, const struct verdict_row *stored, const struct verdict_line *record)
 {
 	struct buf joined = {0};
@@ -330,7 +334,7 @@ static int keep_margin(struct rows *rows, const struct verdict_row *stored, cons
 }
 
 /* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the new row gets the
- * transaction number 0. It then counts as the older verdict. */
+ * transaction number 0, so it counts as older. */
 static int take_verdict(struct rows *rows, struct in *in, const struct verdict_line *record, int place)
 {
 	struct stored_on_subject stored_on_subject;
@@ -384,8 +388,8 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Lists the cases that the records name, sorted by key. If several records name a case, keeps only the entry of the
- * newest record. */
+/* Lists the cases that the records name, sorted by key. If several records name the same case, lists the case only
+ * once, for the newest of these records. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;
@@ -404,8 +408,8 @@ static void sort_names(struct in *in)
 	qsort(in->named, in->named_count, sizeof *in->named, named_order);
 }
 
-/* Returns an upper bound of the bytes that the rows need. In the worst case, half of each page stays free. Branch pages
- * and copies of changed pages also need space. */
+/* Returns an upper bound of the bytes that the rows need. At worst, half of each page remains free. Branch pages and
+ * copies of changed pages also need space. */
 static uint64_t room_for(const struct in *in)
 {
 	uint64_t bytes = 0;

@@ -129,7 +129,7 @@ void verdict_line_signed(const struct verdict_line *record, struct buf *out)
 
 struct columns {
 	const char *at, *end;
-	bool bad; /* set if a column is missing or malformed; every later read then returns an empty column */
+	bool bad; /* true after a column was missing or malformed; every later read then returns an empty column */
 };
 
 /* Returns the next column and advances past its TAB. */

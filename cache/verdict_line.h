@@ -10,9 +10,9 @@
  *   verdict   = verdict_write's JSON
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
- * verdict. It contains nothing that is valid on one machine only, such as absolute paths or file timestamps. The line
- * omits values that the reader can compute: the witness and the time follow from the verdict, and the subject follows
- * from the fields. The checksum detects damage. A signature proves who wrote the record. */
+ * verdict. A line contains nothing that is valid on only one machine, such as absolute paths or file timestamps. The
+ * line omits values that the reader can compute: the witness and the time follow from the verdict, and the subject
+ * follows from the fields. The checksum detects damage to the line. A signature proves who wrote the line. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
 
@@ -34,7 +34,7 @@ enum {
 
 enum signature_kind { SIGNATURE_NONE, SIGNATURE_HMAC_SHA256, SIGNATURE_ED25519 };
 
-/* A case whose last verdict is the verdict of the record. */
+/* A case whose last verdict is the verdict in the record. */
 struct case_name {
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096", "small:batch_size=1" */
 };
@@ -44,7 +44,7 @@ struct verdict_line {
 	int64_t made;	  /* time of the verdict in Unix seconds; 0: unknown */
 	const char *text; /* the verdict as verdict_write's JSON */
 	size_t length;
-	const char *fields; /* text from fields_write; its length is 0 if the fields are unknown */
+	const char *fields; /* text that fields_write wrote; fields_length is 0 if the fields are unknown */
 	size_t fields_length;
 	const struct case_name *names;
 	int name_count; /* may be 0 */
@@ -58,19 +58,20 @@ struct verdict_line {
  * the line would be too long. */
 int verdict_line_write(const struct verdict_line *record, struct buf *out, struct err *err);
 
-/* Reads a line of `length` bytes, without its LF, and checks everything except the signature. `text` and `fields` of
- * the record point into the line; the rest is in `arena`. Returns the verdict of the record, or NULL with a message. */
+/* Reads a line, of which `length` bytes precede the LF, and checks everything except the signature. Sets `out` to the
+ * record; its `text` and `fields` point into the line, and its names are in `arena`. Returns the verdict of the record,
+ * or NULL with a message. */
 const struct verdict *verdict_line_read(const char *line, size_t length, struct arena *arena, struct verdict_line *out,
 				       struct err *err);
 
 /* Checks that a record is consistent. The names must be printable. Subject and witness must be the digests of the
- * fields. The verdict must have the witness and the time of the record. Returns the verdict, in `arena`, or NULL with a
- * message. */
+ * fields. The verdict must have the witness and the time of the record. Returns the parsed verdict, which is allocated
+ * in `arena`, or NULL with a message. */
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
-/* Appends the bytes that a signature covers: a line that names the purpose, then subject, witness, time and verdict.
- * Fields and names are not signed, because they do not decide to which case the verdict applies; they only help to
- * explain the verdict. */
+/* Appends the bytes that are signed: a line that names the purpose of the signature, then the subject, the witness, the
+ * time and the verdict of the record. Fields and names are not signed, because they only help to explain the verdict;
+ * the subject and the witness determine the cases to which it applies. */
 void verdict_line_signed(const struct verdict_line *record, struct buf *out);
 
 #endif

@@ -1,12 +1,12 @@
-/* witness - the fields of a fingerprint that say what verified a case: the ground truth and its version, the device
- * class, and the versions of torch and CUDA. */
+/* witness - the fields of a fingerprint that describe with what a case was verified: the ground truth and its version,
+ * the device class, and the versions of torch and CUDA. */
 #ifndef REFTEST_CACHE_WITNESS_H
 #define REFTEST_CACHE_WITNESS_H
 
 #include "cache/fingerprint.h"
 
-/* Adds the fields of the witness. The arguments describe a ground truth: that of a stored verdict, or the one with
- * which a run would verify the case now. An argument that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The arguments describe either the ground truth of a stored verdict, or the ground
+ * truth with which a run would verify the case now. If an argument is NULL, its field is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 

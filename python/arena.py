@@ -44,8 +44,8 @@ class Arena:
 
     @classmethod
     def private(cls, size):
-        """Returns an arena of `size` bytes of this process's own memory. It needs no system call, because a sandbox
-        allows neither memfd_create nor shared mappings without a file."""
+        """Returns an arena of `size` bytes of this process's own memory. This method makes no system call, because a
+        sandbox forbids memfd_create and shared mappings without a file."""
         arena = cls.__new__(cls)
         arena.id, arena.kind, arena.device, arena.staged, arena.map = None, "host", "cpu", [], bytearray(size)
         return arena
@@ -107,7 +107,7 @@ class Arena:
 
     def finish(self):
         for place, copy in self.staged:
-            place.copy_(copy)  # copies back what the reference wrote to its input, for the judge
+            place.copy_(copy)  # the judge must see what the reference wrote to its inputs
         self.staged.clear()
         if self.device != "cpu":
             torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""arguments - decides which argument of a reference's function receives which input. The runner loads this file.
+"""arguments - passes the inputs of a case to the parameters of a reference's function. The runner loads this file.
 `reftest generate` also appends the part from the first dashed line on to conftest.py of the generated tests
 (testgen/support_files.h)."""
 

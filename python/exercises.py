@@ -1,5 +1,5 @@
-"""exercises - small computations with which runner.py warms up torch before the first case of a reference. Their results
-are not used. Loaded when torch is."""
+"""exercises - small computations with which runner.py warms up torch before the first case of a reference. Their
+results are not used. This module needs torch."""
 
 import torch
 from reftest_arena import CudaBytes, driver
@@ -13,7 +13,7 @@ def exercise(device):
 def exercise_library():
     """Makes the first calls to MKL from a single thread. In its first calls, MKL detects the processor and selects
     kernels. If several threads made these calls at the same time, later matrix products could differ in their last
-    bits, as was observed under load."""
+    bits, which was observed under load."""
     one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
     torch.logsumexp(one @ one.T, -1)
     torch.softmax(several @ several.transpose(1, 2), -1) @ several
@@ -34,9 +34,9 @@ def exercise_product(device, dtype):
 
 
 def settle(device):
-    """Makes this process use as much GPU memory as it uses after any reference. torch allocates workspaces for cuBLAS
-    and cuBLASLt at the first matrix product, and keeps them. Also frees cached memory, because a runner does the same
-    after each reference."""
+    """Makes this process use as much GPU memory as it will use after it has run a reference. torch allocates workspaces
+    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Also frees the memory that torch caches,
+    because a runner does the same after each reference."""
     if device == "cpu":
         return
     for dtype in (torch.float32, torch.bfloat16):
@@ -53,9 +53,9 @@ def exercise_product_with_bias(device, dtype):
 
 
 def steps(device):
-    """Yields functions that each do a short step to warm up a GPU, the most useful step first. The steps copy tensors
-    through an arena, load libraries, and launch the most used kernels, because CUDA loads the code of a kernel at its
-    first launch. For the CPU there are no steps."""
+    """Yields functions, each of which does one short step of warming up a GPU, with the most useful step first. The
+    steps copy tensors through an arena, load libraries, and launch the most used kernels, because CUDA loads the code
+    of a kernel at its first launch. For the CPU there are no steps."""
     if device == "cpu":
         return
     yield lambda: exercise_arena(device)

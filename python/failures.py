@@ -1,17 +1,18 @@
-"""failures - decides what an exception of a reference means: a mistake of the reference, a limit of the sandbox, or a
-problem of this machine. This module also writes the message that runner.py sends to the judge. The judge decides the
-verdict."""
+"""failures - determines the cause of an exception in a reference: a mistake of the reference, a limit of the sandbox,
+or a problem of this machine. This module also writes the message that runner.py sends to the judge. Only the judge
+decides the verdict."""
 
 import errno
 import mmap
 import resource
 import traceback
 
-MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is cut out
+MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is omitted
 
 
 class Mistake(Exception):
-    """A mistake of the reference that Python does not report by an exception. The message is a whole sentence."""
+    """A mistake of the reference for which Python itself raises no exception. The text of the Mistake is a whole
+    sentence."""
 
 
 class WrongCount(Mistake):
@@ -23,8 +24,8 @@ class Lacking(Mistake):
 
 
 def describe(problem, filename, loading, subject="the reference"):
-    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence and of the part of the
-    traceback that lies in the reference."""
+    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence, and of those
+    lines of the traceback that are in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
     name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
@@ -56,10 +57,10 @@ NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No 
 
 def is_certain(problem, filename, text):
     """Returns true if the reference would fail with any inputs: it uses an undefined name, it returns a wrong number of
-    outputs, or its function cannot be called with the inputs as arguments. An UnboundLocalError does not count, because
-    the inputs may decide whether a local variable has a value."""
+    outputs, or its function cannot be called with the inputs as arguments. Returns false for an UnboundLocalError,
+    because it may depend on the inputs whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, TypeError):  # the failure is certain if no line of the reference has run
+    if isinstance(problem, TypeError):  # certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
         return isinstance(problem, WrongCount)
@@ -84,8 +85,8 @@ def name_of(problem):
 
 
 class Limit:
-    """A limit of the sandbox: the reason for the verdict, and a sentence that says which limit the reference reached
-    and what its author can do."""
+    """A limit of the sandbox, with the reason that the verdict gives, and a sentence that says which limit the
+    reference reached and what its author can do."""
 
     def __init__(self, reason, sentence=""):
         self.reason, self.sentence = reason, sentence
@@ -99,8 +100,8 @@ SPACE = Limit("file_limit", "reached the limit for the total size of its tempora
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
                     "it should close files that it no longer needs")
 
-# The limit of the sandbox that caused an exception. The key is the errno of a system error, or else a part of the
-# exception's text.
+# The limit of the sandbox that causes an exception. The keys of LIMIT_ERRORS are errnos of system errors; the keys of
+# LIMIT_TEXTS are parts of exceptions' texts.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}
@@ -123,15 +124,15 @@ def limit_of(problem, own_folder):
 
 
 def is_refused_process(problem):
-    """Did a call that starts a process raise this exception? A read from a non-blocking descriptor raises the same
-    exception."""
+    """Did a call that starts a process raise this exception? A read from a non-blocking descriptor can raise an
+    exception of the same class."""
     frames = traceback.extract_tb(problem.__traceback__)
     line = frames[-1].line or "" if frames else ""
     return problem.errno == errno.EAGAIN and ("fork" in line or "spawn" in line)
 
 
 def memory_left():
-    """Returns how many bytes of memory this process may still add."""
+    """Returns how many more bytes of memory this process may use."""
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY:
         return STACK

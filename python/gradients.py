@@ -1,11 +1,12 @@
 """gradients - computes gradients of run()'s outputs with torch's autograd, for losses that the judge chooses.
 
-A gradient case (kernels/core/gradient_bounds.h) has more inputs than the arguments of run(). The input grad:Y is the
-gradient of the loss with respect to run()'s output Y. In float64, a case also has inputs step:X: a small change of the
-argument X. The output d_X of a gradient case is the gradient of the loss with respect to the argument X. The output
-slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py uses it for
-libraries. Functions here receive the module runner.py as the parameter `runner`. The judge, not this module, compares
-the gradients with ground truths."""
+The inputs of a gradient case (kernels/core/gradient_bounds.h) are the arguments of run() and, for each output Y of
+run(), the gradient of the loss with respect to Y, which is called grad:Y. A gradient case in float64 also has inputs
+called step:X, each a small change of the argument X. The output d_X of a gradient case is the gradient of the loss with
+respect to the argument X. The output slope_X is half the difference between two losses: with step:X added to X, and
+with step:X subtracted from X. runner.py uses this module for references, and provider.py uses it for libraries.
+Functions here receive the module runner.py as the parameter `runner`. The judge, not this module, compares the
+gradients with ground truths."""
 
 import contextlib
 import warnings
@@ -21,8 +22,8 @@ def undecorated(runner, run):
 
 @contextlib.contextmanager
 def in_float64(torch):
-    """Makes torch compute in float64 where run() asks for a narrower float: x.float(), x.to(torch.bfloat16),
-    torch.zeros(n), dtype=…"""
+    """Makes torch compute in float64 where run() requests a narrower floating-point type: x.float(),
+    x.to(torch.bfloat16), torch.zeros(n), dtype=…"""
     narrow = (torch.float32, torch.float16, torch.bfloat16)
     methods = (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16)
 
@@ -46,8 +47,8 @@ def in_float64(torch):
 @contextlib.contextmanager
 def in_order(torch):
     """Makes torch use a deterministic algorithm for each operation that has one. Without this, some gradients on a GPU,
-    such as the gradient of a gather, would add their terms in the order in which threads happen to run. A reference
-    cannot determine this order. An operation without a deterministic algorithm runs as usual, and torch's warning is
+    such as the gradient of a gather, would add their terms in the order in which threads happen to run. A reference has
+    no influence on this order. An operation without a deterministic algorithm runs as usual, and torch's warning is
     suppressed. In torch's deterministic mode, torch.empty() returns NaN instead of undefined values, which could be
     zeros by chance."""
     before = torch.get_deterministic_debug_mode()
@@ -61,8 +62,8 @@ def in_order(torch):
 
 
 def named(inputs, arguments, kind):
-    """Removes the inputs whose names begin with `kind` from `arguments`, and returns them as {rest of the name: (spec,
-    tensor)}."""
+    """Removes from `arguments` the inputs whose names begin with `kind`, and returns these inputs as {rest of the name:
+    (spec, tensor)}."""
     return {spec["name"][len(kind):]: (spec, arguments.pop(spec["name"])) for spec in inputs
             if spec["name"].startswith(kind)}
 
@@ -81,23 +82,23 @@ def outputs_of(runner, result, given):
 
 
 def backwards(runner, pairs, leaves, given):
-    """Returns the gradient of the loss with respect to each tensor in `leaves`, or None for a tensor to which autograd
-    finds no path."""
+    """Returns the gradient of the loss with respect to each tensor in `leaves`, or None for a tensor on which the loss
+    does not depend."""
     pairs = [(value, gradient) for value, gradient in pairs if value.requires_grad]
     if not pairs:
         raise runner.Mistake(
             "the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
             "(does run() disable gradients, or detach the outputs?)" % ", ".join(given)
         )
-    # The loss is the sum of all outputs, each multiplied by its given gradient. torch.autograd.grad could do the same
-    # with its argument grad_outputs, but then torch imports sympy.
+    # The loss is the sum of all outputs, each multiplied by its given gradient. torch.autograd.grad could compute the
+    # same with its argument grad_outputs, but would then import sympy.
     loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
     return runner.torch.autograd.grad(loss, leaves, allow_unused=True)
 
 
 def slope(runner, run, arguments, name, step, given):
-    """Evaluates the loss twice, with the argument `name` moved by `step` and by -`step`, and returns half the
-    difference."""
+    """Evaluates the loss with `step` added to the argument `name`, and with `step` subtracted from it, and returns half
+    the difference of the two losses."""
     ends = []
     for end in (1, -1):
         moved = {key: value.detach().clone() if isinstance(value, runner.torch.Tensor) else value
@@ -122,16 +123,16 @@ def differentiate(runner, run, case, arguments):
             with wide(torch):
                 result = run(**arguments)
             gradients = backwards(runner, outputs_of(runner, result, given), leaves, given)
-        del result  # frees autograd's saved tensors, because each slope calls run() twice more
+        del result  # frees autograd's saved tensors, because slope() calls run() again
         with torch.no_grad(), wide(torch):
             slopes = [slope(runner, run, arguments, name, step, given) for name, (_, step) in steps.items()]
     return [*gradients, *slopes]
 
 
 def effects(runner, run, arguments, outputs):
-    """Calls run() on copies of the arguments. Returns three things: the outputs; for each argument, whether some output
-    has a nonzero gradient with respect to the argument; and the copies, which run() may have changed. The loss is a
-    weighted sum of the outputs with different weights, because the plain sum of some outputs, such as those of a
+    """Calls run() on copies of the arguments. Returns a tuple: the outputs; a list that says for each argument whether
+    the gradient of a loss with respect to the argument is nonzero; and the copies, which run() may have changed. The
+    loss is a sum of the output elements with random weights, because the plain sum of some outputs, such as those of a
     softmax, is constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()

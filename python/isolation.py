@@ -1,22 +1,24 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
-`needs_own(source, erases)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
-outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Each
-import, builtin, attribute and kind of syntax node that is not in the lists below is such a reason. The source code is
-only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
+`needs_own(source, erases)` returns None if nothing that the source code does can outlive a call, or affect anything but
+the inputs and outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of
+its own. A reference needs its own process if it contains an import, a builtin, an attribute or a kind of syntax node
+that is not in the lists below. The source code is only parsed, never executed. runner.py calls `needs_own` in a process
+that runs no reference.
 
-The lists keep out:
+The lists exclude:
 
-- Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
-- Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds. An
-  attribute in the list is therefore allowed on every object. So each attribute must be harmless on tensors, on Python's
-  own values, and on each module that the source code can reach (torch, torch.nn, torch.nn.functional, torch.linalg,
-  torch.special, math). tests/isolation.py checks all attributes with torch.
-- Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
-  with. A reference can therefore change only its own module, which is removed after the reference's last case.
+- Assignments to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
+- Attributes that are not in the list ATTRIBUTES. Because the source code does not show which object a variable refers
+  to, an attribute in the list is allowed on every object. Each attribute in the list must therefore be harmless on
+  tensors, on Python's own values, and on each module that the source code can reach (torch, torch.nn,
+  torch.nn.functional, torch.linalg, torch.special, math). tests/isolation.py checks all attributes with torch.
+- Names that begin with two underscores, `global`, `nonlocal`, classes, `try`, and generators that can stay suspended
+  inside a `with`. A reference can therefore change only its own module, which is removed after the reference's last
+  case.
 - Uninitialised memory (empty, new_empty, resize_, Tensor(…)). This memory could still contain results of an earlier
   reference, and the next reference could return them as its own. The names in UNINITIALISED are allowed if the runner
-  erases memory between two references, as runners on a GPU do.
+  overwrites unused memory between two references, as runners on a GPU do.
 - Strings that name an attribute at run time (format, getattr).
 - Builtins that are not in BUILTINS, and assignments to the names of builtins.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
@@ -38,8 +40,8 @@ NODES = frozenset("""
     Load Store Del
 """.split())
 
-# Modules that the source code may import: from typing only the names in TYPING, and from torch and its modules only
-# names in ATTRIBUTES.
+# Modules that the source code may import. From typing, it may import only the names in TYPING; from torch and its
+# modules, only names in ATTRIBUTES.
 MODULES = frozenset("math torch torch.nn torch.nn.functional torch.linalg torch.special typing".split())
 TYPING = frozenset("Any Callable Dict Iterable List Optional Sequence Set Tuple Union".split())
 
@@ -135,14 +137,14 @@ def needs_own(source, erases):
 
 def is_stateless(source):
     """Returns true if the module of the reference contains only functions and immutable values. Such a module keeps
-    nothing between two calls. A list or a tensor of the module, or a default argument, could keep what an earlier call
-    stored in it. Call this function only if needs_own returned None for the source code."""
+    nothing between two calls. (A global list or tensor, or a default argument, could keep what an earlier call stored
+    in it.) Call this function only if needs_own returned None for the source code."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 
 
 def renames_math(node):
-    """Returns true if the node binds the name math to anything but the module math."""
+    """Returns true if the node binds the name `math` to something other than the module math."""
     if isinstance(node, ast.alias):
         return (node.asname or node.name) == "math" and (node.name, node.asname) != ("math", None)
     return "math" in (getattr(node, "name", None), getattr(node, "arg", None)) or (
@@ -206,8 +208,8 @@ NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "globa
 
 def allowed_tensors(tree):
     """Returns the ids of the nodes inside which the name Tensor is allowed: annotations, and the second argument of
-    isinstance. In both places, the source code only names the class and makes no tensor. isinstance itself is safe,
-    because the source code cannot rebind it."""
+    isinstance. In both places, the source code only names the class Tensor and makes no tensor. isinstance itself is
+    safe, because the source code cannot rebind it."""
     found = set()
     for node in ast.walk(tree):
         tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -220,7 +222,8 @@ def allowed_tensors(tree):
 
 
 def type_nodes(top):
-    """Yields the nodes of a type: names, attributes, subscripts, tuples, and `|`. A call is not part of a type."""
+    """Yields the nodes of a type: names, attributes, subscripts, tuples, and `|`. Does not yield calls, because a call
+    is not part of a type."""
     yield top
     if isinstance(top, (ast.Subscript, ast.Tuple, ast.List, ast.BinOp)):
         for child in ast.iter_child_nodes(top):

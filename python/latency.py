@@ -1,10 +1,10 @@
 """latency - measures how long a call takes, for `reftest bench`.
 
-The figures come from the process that runs the measured code, so this code could falsify them. The figures are shown
-and stored beside a verdict, but never decide a verdict.
+The measured code runs in the process that measures the time, so this code could falsify the figures. The figures are
+therefore only shown and stored beside a verdict, and no verdict depends on them.
 
 On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
-call with the same inputs. Before the first event, work is queued that keeps the GPU busy while the CPU launches the
+call with the same inputs. Other work is queued before the first event, to keep the GPU busy while the CPU launches the
 call. Therefore the events measure only the kernels, even if the call is short. On a CPU, the wall clock measures the
 time, and no "cold" time is measured."""
 
@@ -12,9 +12,9 @@ import time
 
 SECONDS = 1.0  # seconds for all cold runs together, and also for all warm runs
 RUNS = 50  # the maximum number of cold runs, and of warm runs
-LEAST = 3  # the minimum number of cold runs, and of warm runs; 1 if a single run takes longer than SECONDS
+LEAST = 3  # the minimum number of cold runs, and of warm runs, unless a single run takes longer than SECONDS
 FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; the cache is smaller
-SPIN = 200_000  # clock cycles of the GPU during which the CPU launches the call
+SPIN = 200_000  # clock cycles for which the GPU is kept busy while the CPU launches the call
 
 
 class Wall:
@@ -69,7 +69,7 @@ class Inputs:
 
 
 def copies(torch, arguments):
-    """Returns copies of the inputs, made before anything may write to them."""
+    """Returns copies of the inputs. Call this function before anything writes to the inputs."""
     return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
 
 

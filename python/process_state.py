@@ -1,10 +1,10 @@
-"""process_state - reads the state that a reference could change in its process and leave behind. A runner that is kept
-runs several references. runner.py compares the state before and after each reference, and ends the runner if anything
-differs.
+"""process_state - reads the state of a process that a reference could change for later references. A runner that is
+kept runs several references. runner.py compares the state before and after each of these references, and ends the
+runner if anything differs.
 
 This is the second line of defence, because a reference that changes its process on purpose could also change the
-functions of this file. The first line of defence is isolation.py: a reference whose source code could change any of
-this state never runs in a runner that is kept."""
+functions of this file. The first line of defence is isolation.py: a reference whose source code could change this state
+never runs in a runner that is kept."""
 
 import gc
 import os
@@ -15,13 +15,13 @@ import threading
 import types
 import warnings
 
-# Bytes by which a runner may grow, because allocators keep freed memory. With CUDA, 0.5 to 0.7 GiB were measured: the driver
-# maps host memory when it loads kernels and libraries.
+# Number of bytes by which the memory of a runner may grow, because allocators keep freed memory. With CUDA, 0.5 to 0.7
+# GiB were measured: the driver maps host memory when it loads kernels and libraries.
 MEMORY_MAX, MEMORY_MAX_CUDA = 512 << 20, 4 << 30
-THREADS_MAX = 4  # number of threads that torch may start besides those of parallel loops
+THREADS_MAX = 4  # number of threads that torch may start in addition to the threads of parallel loops
 
-# Paths of torch's functions that take no argument and return a setting. Functions that this version of torch lacks are
-# left out.
+# Paths of torch's functions that take no argument and return a setting. Functions that do not exist in this version of
+# torch are ignored.
 FLAGS = """
     get_default_dtype get_default_device is_grad_enabled is_inference_mode_enabled get_deterministic_debug_mode
     is_deterministic_algorithms_warn_only_enabled get_num_threads get_num_interop_threads get_float32_matmul_precision
@@ -105,8 +105,8 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The id of a module. Its type distinguishes it from the ids of other objects, because torch may add modules to a
-    namespace, but no other objects."""
+    """The id of a module. This type distinguishes the ids of modules from the ids of other objects, because torch may
+    add modules to a namespace, but no other objects."""
 
 
 def ids(space):

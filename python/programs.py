@@ -1,10 +1,11 @@
-"""programs - loads solutions of several files for runner.py: Python, and C++ and CUDA through torch's extension builder.
+"""programs - loads solutions that consist of several files for runner.py. The files are in Python, or in C++ or CUDA,
+which torch's extension builder compiles.
 
 If a message {"load"} has "files", the message has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
 - "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
-- "outputs": "returned"; "written" (to tensors that the function gets after its inputs); or "guessed" (from the
-  function's signature)"""
+- "outputs": "returned" if the function returns its outputs; "written" if it writes them to tensors that it gets after
+  its inputs; "guessed" if the signature of the function decides between the two"""
 
 import inspect
 import os
@@ -77,8 +78,8 @@ def load_compiled(message, folder, subject, mistake, lacking):
 
 
 def by_position(function, how, outputs):
-    """Returns a function that gets the inputs by name, in the definition's order, and calls `function` with them by
-    position. `outputs` returns new tensors for the outputs of this call."""
+    """Returns a function that gets the inputs as keyword arguments, in the order of the definition, and passes them to
+    `function` as positional arguments. `outputs` returns new tensors for the outputs of a call."""
     def call(**inputs):
         places = outputs()
         values = list(inputs.values())
@@ -92,7 +93,7 @@ def by_position(function, how, outputs):
 
 def writes(function, inputs, outputs):
     """Guesses from the signature whether the function writes its outputs to tensors that it gets after its inputs. If
-    the signature does not show this, returns true, because writing to such tensors is the default of the format."""
+    the signature is inconclusive, returns true, because writing to such tensors is the default of the format."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -4,12 +4,13 @@ provider.py DEVICE THREADS computes ground truths for all cases on a device, in 
 with the pool on descriptor 3.
 
 provider.py --matrix CLASS prints a JSON object: the libraries that can be used on a device of the class CLASS ("cpu",
-"sm_90"), and the reasons why other libraries cannot be used. With --matrix, provider.py imports none of the libraries.
+"sm_90"), and the reasons why other libraries cannot be used. With --matrix, provider.py does not import these
+libraries.
 
 Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines the form
 of these tables.
 
-The pool sends requests. If the shared memory is a memfd, its descriptor comes with the request:
+The pool sends requests. If the shared memory of a request is a memfd, its descriptor is sent with the request:
 
     {"provide": {"provider", "family", "roles", "output_roles", "modes", "name", "class", "axes", "constants",
                  "gradients", "seed", "arena", "inputs", "outputs"}}
@@ -20,16 +21,17 @@ handled, because the judge may free it after the answer.
 Messages to the pool:
 
 - {"provider": {"python"}} or {"refused": message} is sent once, as the first message.
-- {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins. The time of a
-  preparation does not count toward the case's time limit. If "tell" is true, the pool shows the text to the user.
+- {"doing": text, "allow": seconds, "tell"} reports that a preparation begins, such as an import or a compilation. The
+  time of a preparation does not count toward the case's time limit. If "tell" is true, the pool shows the text to the
+  user.
 - {"doing": null} reports that the preparation has ended.
 - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
   the definition's. "prepared" is how many of the allowed seconds the preparations took.
 - {"unavailable": message} is the answer if the library does not support this call.
 - {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
-  failure is transient, and "fatal" is true if this process cannot be used again. "not_built", which may be absent, is
-  true if the library failed to compile its kernels.
+  cause of the failure is transient. "fatal" is true if this process cannot be used again. "not_built", which may be
+  absent, is true if the library failed to compile its kernels.
 - {"unmapped": message} is the answer if the shared memory cannot be mapped because this machine refuses CUDA IPC."""
 
 import ctypes
@@ -52,21 +54,21 @@ import types
 
 PR_SET_PDEATHSIG = 1
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-# The largest accepted relative error of a gradient: the root mean square of the error divided by that of the gradient.
-# The value is the one in flash-linear-attention's tests/ops/test_gated_delta.py.
+# The largest accepted relative error of a gradient: the root mean square of the error divided by the root mean square
+# of the gradient. flash-linear-attention uses the same value in its tests/ops/test_gated_delta.py.
 GRADIENT_RATIO = 0.02
 SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
 MESSAGE_MAX = 2000  # characters; the maximum length of an exception's message
 
-# If an exception contains one of these texts, its cause is a transient problem of this machine, and not an error of the
-# library.
+# If the message of an exception contains one of these texts, the cause is a transient problem of this machine, and not
+# an error of the library.
 TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error", "Could not find nvcc",
            "nvcc not found", "nvcc: not found", "Failed to find C compiler")
-# If a compiler's output contains one of these texts, the cause is a transient problem: files are missing, or processes
-# were killed for lack of memory.
+# If a compiler's output contains one of these texts, the cause is a transient problem: for example, files are missing,
+# or the compiler was killed because memory ran out.
 BUILD_TROUBLE = (*TROUBLE, "No such file or directory", "Permission denied", "annot allocate memory", "memory exhausted",
                  "Killed", "signal 9")
-DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # how a compiler reports an error
+DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # matches an error message of a compiler
 
 
 # Loads libraries/common.py from its path and compiles its source text each time, as common.load does for tables.
@@ -77,8 +79,8 @@ with open(COMMON, encoding="utf-8") as text:
 
 
 def folder_of_tables():
-    """Returns the directory of the files that say how libraries are called. Tests set REFTEST_PROVIDERS to a directory
-    with faulty files."""
+    """Returns the directory of the tables, which say how libraries are called. Tests set REFTEST_PROVIDERS to another
+    directory, whose tables have faults."""
     return os.environ.get("REFTEST_PROVIDERS") or os.path.join(FOLDER, "libraries")
 
 
@@ -128,7 +130,7 @@ def matrix(device_class):
 def text_of(problem):
     text = str(problem).strip()
     errors = [line for line in text.splitlines() if "error:" in line or "error " in line.lower()[:40]]
-    if len(text) > MESSAGE_MAX and errors:  # for a compiler's output, keep the errors and omit the command lines
+    if len(text) > MESSAGE_MAX and errors:  # of a compiler's output, keep the errors and omit the command lines
         text = "\n".join([text.splitlines()[0], *(line[:500] for line in errors[:4])])
     if len(text) > MESSAGE_MAX:
         text = text[: MESSAGE_MAX // 2] + "\n[...]\n" + text[-MESSAGE_MAX // 2 :]
@@ -138,9 +140,9 @@ def text_of(problem):
 def mendable(problem):
     """Returns true if a failure of a library is transient. After a transient failure, the case is judged without this
     library, but its verdict is not stored, so that the next run tries the library again. A failed build counts as
-    permanent if the compiler printed an error, because each new attempt would take minutes. The verdict then stays
-    valid until the library, its table or the device changes. A failed build without a compiler error counts as
-    transient."""
+    permanent if the compiler printed an error, because each new attempt would take minutes. The verdict without this
+    library then stays valid until the library, its table or the device changes. A failed build without a compiler error
+    counts as transient."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)
@@ -196,7 +198,7 @@ class Server:
             reply = {"unmapped": str(problem)}
         except common.Unavailable as problem:
             reply = {"unavailable": str(problem)}
-        except BaseException as problem:  # SystemExit must end only the call, not this process
+        except BaseException as problem:  # an exception such as SystemExit must end only the call, not this process
             text = text_of(problem)
             accident = mendable(problem) or self.runner.is_accident(problem, type(problem).__name__, text) and not isinstance(
                 problem, ImportError)
@@ -264,8 +266,8 @@ class Server:
 
     def measure(self, row, request, kept):
         """Measures a call of the row's function, including the conversions of inputs and outputs in this function. If
-        an exception is raised here, only the latencies are missing, because the results of the call are already
-        stored."""
+        the measurement raises an exception, only the latencies are missing in the answer, because the results are
+        already stored."""
         torch = self.runner.torch
         try:
             with torch.no_grad():
@@ -278,7 +280,7 @@ class Server:
 
     def begin(self, table, row, request):
         """Imports the library and reports the preparations that the call needs. The first call for a library or a
-        definition may take minutes, because kernels are compiled. That time does not count toward the case's time
+        definition may take minutes, because it compiles kernels. This time does not count toward the case's time
         limit."""
         for wanted in table.needs:
             if wanted.module is not None and wanted.module.split(".")[0] not in sys.modules:
@@ -294,8 +296,8 @@ class Server:
                           row.first_use_s)
 
     def differentiate(self, row, request, inputs, calls):
-        """Computes gradients by applying torch's autograd to the row's function. Autograd calls the library's backward
-        kernels if the library has any."""
+        """Computes gradients by applying torch's autograd to the row's function. If the library has backward kernels,
+        autograd calls them."""
         given = [spec for spec in request["inputs"] if spec["name"].startswith("grad:")]
         forward = dict(request, inputs=[spec for spec in request["inputs"] if spec not in given],
                        outputs=[dict(spec, name=spec["name"][5:], scalar=False) for spec in given])
@@ -317,9 +319,10 @@ class Server:
 
     def coarse_gradients(self, row, request, inputs, results):
         """Returns the tolerances {"atol", "rtol"} of each gradient, for a row with coarse arithmetic. An element of a
-        gradient is a sum of terms. If the terms do not cancel, the error is at most GRADIENT_RATIO times the gradient.
-        If they cancel, the sum is small, but still has the rounding errors of all terms. Therefore the size of the
-        terms is estimated from gradients for inputs grad:Y with random signs."""
+        gradient is a sum of terms. If the terms do not cancel each other, the error is at most GRADIENT_RATIO times the
+        gradient. If they cancel each other, the sum is small, but still has the rounding errors of all terms. Therefore
+        the size of the terms is estimated: gradients are computed again with random signs for the elements of the
+        inputs grad:Y."""
         if row.coarse is None:
             return None
         squares = [0.0] * len(results)

@@ -2,15 +2,15 @@
 
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
-change torch, the interpreter or its process. A child may serve several definitions only under two conditions. First,
-the source code of each reference must be unable to leave anything behind (isolation.py). Another child, the reader,
-decides this. It parses the source code, and runs no reference. Second, after each reference, the state of the child
-must be the same as before (process_state.py).
+change torch, the interpreter or its process. A child runs the cases of several definitions only under two conditions.
+First, the source code of each reference must be unable to change anything for later references (isolation.py). Another
+child, the reader, checks this by parsing the source code; the reader runs no reference. Second, the state of the child
+must be the same after each reference as before it (process_state.py).
 
 Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
 seed_everything in python/testing/conftest_calls.py must seed the same generators. Tensors are in an arena (shared
-memory) that the judge owns. No message of the runner contains a verdict. Therefore a forged message can only make the
-judge check outputs that do not exist.
+memory) that the judge owns. No message of the runner contains a verdict. Therefore the worst effect of a forged message
+is that the judge checks outputs that do not exist.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
@@ -20,14 +20,16 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
   "group" is true, a descriptor: the child moves to its control group by writing "0" to the descriptor. "reads": the
   child is a reader
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
-- <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
+- <- {"exit": pid, "status"} after a child has ended with this wait status; the child remains a zombie, so that its pid
+  is not reused
 - -> {"reap": pid} after which the zygote reaps this child
 
 Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has a /proc of its own
   PID namespace, a descriptor of this /proc comes with "ready"
-- -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
+- -> {"file": path} with a descriptor of the content, for each file that the reference may read; the child sends no
+  answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
   "kept"}. If the source is a ground truth and not a reference, the field "truth" has the path of the source, and error
   messages name this path. If the ground truth has several files, the fields of programs.py replace the source
@@ -59,10 +61,10 @@ The fields of these messages:
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
 - "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference would not
   fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
-- "makes_inputs", which may be absent, says that the source is loaded to make inputs. Its value names the place of the
-  code that makes them: "init" or "reference".
-- "taken" lists the inputs that the code returned under another name, each with this name and the reason for taking the
-  value; see taken_instead.
+- "makes_inputs", which may be absent, means that the source is loaded to make inputs. Its value says whether the source
+  is the definition's "init" code or its "reference".
+- "taken" lists the inputs that the code returned under another name, each with this name and the reason why the value
+  is used for the input; see taken_instead.
 - "others" lists the returned names that are not names of inputs.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
@@ -70,11 +72,11 @@ The fields of these messages:
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
   false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
 - "processor_time" is the number of seconds of processor time that each process of the reference may use; 0: no limit.
-- "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
+- "none" is true if autograd returned no gradient for an input, so that this output contains zeros instead.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs that were written to, as counted by torch, even if they have their old values again.
+- "touched" lists the inputs to which torch has counted writes, even if they have their old values again.
 - "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
   no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
@@ -111,12 +113,12 @@ HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls 
 OLDEST_TORCH = (2, 4)
 # An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
 # queues, which doubles the time to create and destroy a context (bench/contexts.py). The results of a reference do not
-# depend on how many of its streams run concurrently. A value that the user has set is kept.
+# depend on how many of its streams run concurrently. If the user has set the variable, its value is not changed.
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-# Python's audit events that use a file, each with the index of the event's path argument
-# (docs.python.org/3/library/audit_events.html).
+# The audit events of Python that use a file (docs.python.org/3/library/audit_events.html), each with the index of the
+# argument that is the path.
 REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
 REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
                "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
@@ -134,9 +136,9 @@ def find_packages():
 
 
 def compiled(name):
-    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time, because
-    Python's cached byte code misses an edit that keeps the file's size and happens in the same second as the last
-    edit."""
+    """Compiles a file from this file's directory, which is not on sys.path. Does not use Python's cached byte code,
+    which may be out of date: if a file is edited twice within a second and its size does not change, Python does not
+    notice the second edit."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     with open(path, encoding="utf-8") as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
@@ -160,8 +162,8 @@ latency = beside("latency")
 fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
-# These modules need torch, so they are executed later. But they are compiled here, because the sandbox will hide this
-# file's directory.
+# These modules need torch, so they are executed later. They are already compiled here, because the sandbox will hide
+# this file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
 Channel = beside("channel").Channel
 Sandbox, Mistake, Lacking = sandbox.Sandbox, failures.Mistake, failures.Lacking
@@ -176,7 +178,7 @@ class Started:
 
     def __init__(self, keeper, folder):
         self.keeper, self.folder = keeper, folder  # from Sandbox.before_fork
-        self.reported = False  # true if the pool knows that the child has ended
+        self.reported = False  # whether the zygote has told the pool that the child has ended
 
 
 class Zygote:
@@ -216,7 +218,7 @@ class Zygote:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
-                if child.keeper > 0:  # the PID namespace has ended, and all its processes with it
+                if child.keeper > 0:  # the PID namespace and all its processes have ended
                     self.channel.send({"gone": message["number"]})
 
     def fork(self, slot, grouped, reads):
@@ -262,8 +264,8 @@ class Zygote:
         self.end_orphans()
 
     def end_orphans(self):
-        """Kills all processes that references left behind. The kernel has made these orphans children of this process.
-        If each reference has a PID namespace, Sandbox.end kills its processes instead."""
+        """Kills all processes that references left behind, which the kernel has made children of this process. If each
+        reference has its own PID namespace, Sandbox.end kills them instead."""
         if self.sandbox.has_pids:
             return
         for pid in children_of(os.getpid()):
@@ -279,7 +281,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # in a PID namespace, the other processes end when this process ends
+        while not self.sandbox.has_pids:  # (with a PID namespace, the kernel kills the other processes)
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -297,7 +299,7 @@ def kill(pid):
 
 
 def children_of(parent):
-    try:  # the file exists only on some kernels (CONFIG_PROC_CHILDREN)
+    try:  # this file exists only on some kernels (CONFIG_PROC_CHILDREN)
         with open("/proc/self/task/%d/children" % parent) as file:
             return [int(word) for word in file.read().split()]
     except OSError:
@@ -319,7 +321,7 @@ def children_of(parent):
 
 class Child:
     def __init__(self, sock, pipe, options, sandbox, folder):
-        os.setsid()  # so that all processes that a reference starts can be killed as one group
+        os.setsid()  # so that the processes that a reference starts can be killed together
         self.channel = Channel(move_high(sock))
         redirect(pipe)
         sandbox.enter(folder)
@@ -333,8 +335,8 @@ class Child:
         self.filename = ""
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
         self.is_watched = False  # whether the audit hook is installed that sets `reached`
-        self.warm_up = None  # how far the warm-up came: "complete", "interrupted …", or "failed: …"
-        self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
+        self.warm_up = None  # how the warm-up ended: "complete", "interrupted …", or "failed: …"
+        self.earlier = [[], []]  # outputs of the last two calls, kept alive so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # the folder for copies of the files that the reference may read
         self.has_files = False
@@ -345,7 +347,8 @@ class Child:
         self.before = None  # the state of this process before its first reference, if the process may be kept
 
     def read_texts(self):
-        """Serves as a reader: parses source code and says whether it needs its own process. Runs none of it."""
+        """Runs as a reader: parses the source code of references, and tells which references need their own process.
+        Runs none of it."""
         self.sandbox.limit_memory(READER_MEMORY, False)
         self.channel.send({"ready": True, "seconds": 0})
         while True:
@@ -400,9 +403,9 @@ class Child:
         return self.case(message["run"])
 
     def warm_on(self):
-        """Runs warm-up steps until a request arrives, and keeps in `warm_up` how far they came. A failed step ends the
-        warm-up, but not this process, because a case that needs the step fails in the same way. Only a broken device
-        ends this process."""
+        """Runs warm-up steps until a request arrives, and stores in `warm_up` how the warm-up ended. A failed step ends
+        the warm-up, but not this process, because a case that depends on this step will report the same error. Only a
+        broken device ends this process."""
         self.warm_up = "interrupted by a request"
         try:
             for step in further_steps(self):
@@ -416,8 +419,8 @@ class Child:
             finish_work(self.device)  # raises an exception if the device is broken; this ends the process
 
     def rehearse(self):
-        """Rehearses what `load` does before a reference runs, and then the run of a reference. The audit hook stays,
-        because each event of the run calls it."""
+        """Rehearses what `load` does before a reference runs, and then the run of a reference. The audit hook is
+        installed before the run, because each audit event of a run calls the hook."""
         self.sandbox.limit_processor_time(0, True)  # sets no limit
         self.watch_reach()
         rehearse()
@@ -425,14 +428,14 @@ class Child:
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
         a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. This costs time,
-        because Linux must clear each new page. If the case is large or the user has set a small memory limit, the
-        default stays, because reuse leaves holes in the heap, which count toward the limit."""
+        because Linux must clear each new page. If the case is large or the user has set a small memory limit, does not
+        change the default, because reused memory leaves holes in the heap, and these holes count toward the limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
     def end_copies(self):
-        """Exits if the reference has created this process by os.fork(), because only the original process may
-        answer."""
+        """Exits if this process is a copy that the reference has created by os.fork(), because only the original
+        process may answer."""
         if os.getpid() != self.pid:
             os._exit(0)
 
@@ -448,12 +451,12 @@ class Child:
             if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
                 gc.collect()  # a reference cycle may keep tensors alive
                 self.free_gpu_memory()
-        except BaseException:  # fails if the CUDA context is broken; the answer then reports the broken context
+        except BaseException:  # raised if the CUDA context is broken, which the answer reports
             pass
 
     def keep_file(self, path):
-        """Copies the file `path`, which the reference may read, to the folder that becomes the reference's working
-        directory. The copy can be trusted, because only this runner can reach it and no reference has run yet. `path`
+        """Copies the file `path`, which the reference may read, to the folder that will be the reference's working
+        directory. The copy can be trusted, because only this runner can access it and no reference has run yet. `path`
         has no ".."."""
         content = self.channel.fds.pop(0)
         place = os.path.join(self.files, path)
@@ -545,8 +548,8 @@ class Child:
         return process_state.state(torch, self.device, (sys.modules["__main__"], *own))
 
     def unload(self):
-        """Removes the reference from this process: its module, its outputs, and the arena with its inputs. Returns None,
-        or what the reference changed in this process."""
+        """Removes the reference from this process: its module, its outputs, and the arena with its inputs. Returns a
+        text that names something that the reference changed in this process, or None."""
         if self.reached is not None or self.has_files or self.before is None:
             return "files"
         sys.modules.pop("reftest_reference", None)
@@ -564,25 +567,26 @@ class Child:
             return "the memory shared with the judge (%s)" % text_of(problem)
         if self.device == "cpu":
             libc.malloc_trim(0)
-        elif gpu_memory_frees() != self.frees:  # memory was freed but not erased, and the next reference may get it
+        elif gpu_memory_frees() != self.frees:  # memory that was not overwritten may belong to the next reference
             return "memory of the GPU"
         else:
             self.free_gpu_memory()
         after = self.state()
-        self.reached = None  # ignores the files that self.state() opened
+        self.reached = None  # the files that self.state() opened do not matter
         return process_state.difference(self.before, after, self.threads)
 
     def begin_erasing(self):
-        """Prepares a runner on a GPU for references that use uninitialised memory (torch.empty): such memory must hold
-        nothing that an earlier reference computed."""
+        """Prepares a runner on a GPU for references that use uninitialised memory (torch.empty): such memory must not
+        contain anything that an earlier reference computed."""
         if self.device != "cpu":
             overwrite_freed_memory()
             self.frees = gpu_memory_frees()
 
     def free_gpu_memory(self):
-        """Frees the GPU memory that torch's allocator keeps for later tensors. In a runner that is kept, overwrites this
-        memory first, because the driver can give it to a tensor of another reference. If the allocator itself has freed
-        memory before, that memory was not overwritten: `frees` then stays as it is, and unload ends this process."""
+        """Frees the GPU memory that torch's allocator keeps for later tensors. In a runner that is kept, overwrites
+        this memory first, because the driver can give it to a tensor of another reference. If the allocator has already
+        freed memory on its own, that memory was not overwritten. In this case, does not change `frees`, so that unload
+        ends this process."""
         torch.cuda.synchronize()
         erase = self.before is not None and gpu_memory_frees() == self.frees
         if erase:
@@ -592,14 +596,13 @@ class Child:
             self.frees = gpu_memory_frees()
 
     def watch_reach(self):
-        """From now on, records in `reached` the first time that the process opens or imports a file, connects to a
-        socket or starts a process. Forgets what was recorded before. Files in the interpreter's own directories, and
-        files that the definition declares, do not count. No fingerprint covers any other file, so a verdict that
-        depends on such a file must not be stored. (A reference that wants to cheat can avoid audit events. Python has
-        no audit event for reading the environment or the clock; the engine searches the reference's source for
-        these.)"""
+        """Resets `reached`, and from now on records there the first time that the process opens or imports a file,
+        connects to a socket or starts a process. Ignores files in the interpreter's own directories, and files that the
+        definition declares. No fingerprint covers any other file, so a verdict that depends on such a file must not be
+        stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the
+        environment or the clock; the engine searches the reference's source for code that reads them.)"""
         self.reached = None
-        if self.is_watched:  # another hook would stay for ever, because a hook cannot be removed
+        if self.is_watched:  # the hook is installed only once, because it cannot be removed
             return
         self.is_watched = True
         own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
@@ -624,7 +627,7 @@ class Child:
             if event not in REACHES:
                 self.reached = "caused Python's audit event %s" % event
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
-                return  # the file is a shared library that is loaded already or belongs to the system
+                return  # the file is a shared library that is already loaded, or a library of the system
             elif path is not None and not is_own(path):
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
@@ -669,8 +672,8 @@ class Child:
         return answer
 
     def measure(self, kept):
-        """Measures the reference on copies of the inputs. If an exception is raised here, only the latencies are
-        missing, because the outputs are already stored."""
+        """Measures the reference on copies of the inputs. If the measurement raises an exception, the answer only lacks
+        the latencies, because the outputs are already stored."""
         try:
             return latency.measure(torch, self.device, fitted(self.run, self.fitting), kept)
         except Exception as problem:
@@ -681,8 +684,8 @@ class Child:
             self.end_copies()
 
     def extra_run(self, case, arguments):
-        """Calls the reference for a check that needs no ground truth. An exception counts as an answer and not as an
-        error, because the inputs may be invalid for the operation."""
+        """Calls the reference for a check that needs no ground truth. Reports an exception of the reference as a result
+        and not as an error, because the inputs may be invalid for the operation."""
         wide, on_cpu = case["extra"] in ("float64", "nudged"), case["extra"] == "cpu"
         try:
             result, effects, arguments = self.called_for_check(case, arguments)
@@ -707,8 +710,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Calls the reference for an extra run. Returns three things: the result of the reference; a list that says for
-        each input whether the input affects the result (None: unknown); and the arguments of the call."""
+        """Calls the reference for an extra run. Returns a tuple: the result of the reference; a list that says for each
+        input whether the input affects the result, or None if this is unknown; and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -720,8 +723,8 @@ class Child:
             return fitted(self.run, self.fitting)(**changed), None, changed
 
     def make(self, request):
-        """Calls the definition's code that makes inputs, and describes what it made. The judge compares the description
-        with the definition, and then asks for the values by {"store"}."""
+        """Calls the definition's code that makes inputs, and describes these inputs. The judge compares the description
+        with the definition, and then requests the values with {"store"}."""
         seed_everything(request["seed"], self.device)
         made = self.called(request)
         self.end_copies()
@@ -754,9 +757,9 @@ class Child:
         return self.run(**{name: value for name, value in arguments.items() if takes_any or name in parameters})
 
     def form_of(self, spec):
-        """Describes the value that was made for an input. For a Python scalar, a 0-D tensor is described like the
-        number that it contains. If a number was made for a tensor, the number is described; the judge decides whether
-        the definition allows this."""
+        """Describes the value that was made for an input. If the input is a Python scalar, a 0-D tensor is described in
+        the same way as the number that it contains. If the code made a number for an input that is a tensor, the number
+        is described; the judge decides whether the definition allows a number."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -785,8 +788,8 @@ class Child:
         return {"stored": True}
 
     def look_for_earlier(self, described, results, arguments):
-        """Records which outputs use the memory of an earlier call's outputs. An output in the memory of an input does
-        not count, because an operation that updates a buffer in place may return the buffer."""
+        """Records which outputs use the memory of an earlier call's outputs. Ignores an output that uses the memory of
+        an input, because an operation that updates a buffer in place may return the buffer."""
         given = {tensors.memory_of(value) for value in arguments.values()} | {None}
         held = {tensors.memory_of(output) for outputs in self.earlier for output in outputs}
         for item, result in zip(described, results):
@@ -800,7 +803,7 @@ class Child:
             limit = failures.limit_of(problem, self.sandbox.has_folders)
             if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
                 limit = failures.MEMORY
-            self.reached = reached  # ignores the file that limit_of opens
+            self.reached = reached  # the file that limit_of opens does not matter
             described = failures.describe(problem, self.filename, self.run is None, self.subject)
             # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
@@ -808,13 +811,13 @@ class Child:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason)
-        except BaseException as second:  # the exception's own __str__ raised another exception
+        except BaseException as second:  # the __str__ of the first exception may have raised this one
             names = (name_of(problem), name_of(second))
             message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
             return {"message": message, "line": 0, "accident": False, "fatal": False}
 
     def sentence_of(self, limit):
-        """Says which limit the reference reached, and what its author can do."""
+        """Returns a sentence that says which limit the reference reached, and what its author can do."""
         if limit is not failures.MEMORY:
             return limit.sentence % {"files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
                                      "size": failures.size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
@@ -831,9 +834,9 @@ def folders_of(paths):
 
 @functools.cache
 def interpreter_folders():
-    """Returns the folders of the interpreter and of reftest; a reference may use files there without losing its stored
-    verdict (see watch_reach). The zygote calls this function once for all children, because the resolution of a path
-    takes a system call for each part of the path."""
+    """Returns the folders of the interpreter and of reftest; the verdict on a reference that uses files in these
+    folders may still be stored (see watch_reach). The zygote calls this function once for all children, because
+    resolving a path takes a system call for each part of the path."""
     return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
 
 
@@ -863,7 +866,8 @@ def redirect(pipe):
 
 def warm_up(device, threads):
     """Initialises torch before the first case, and returns how many seconds the initialisation took. On a GPU, this
-    function only creates the CUDA context. further_steps initialises the rest while the child waits for a request."""
+    function only creates the CUDA context. The child does the other steps of the initialisation (see further_steps)
+    while it waits for a request."""
     start = time.perf_counter()
     torch.set_num_threads(threads)
     if device == "cpu":
@@ -881,15 +885,15 @@ def finish_work(device):
 
 
 def limit_gpu_memory(device, size):
-    """Limits the GPU memory that torch's allocator takes for this process. The limit protects other processes only from
-    mistakes, because a reference could lift it on purpose."""
+    """Limits the GPU memory that torch's allocator uses in this process. The limit protects other processes only from
+    mistakes of a reference, because a reference could also remove the limit."""
     if device != "cpu":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
 
 
 def has_gpu_memory(device, size):
-    """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation has
+    """Returns true if the GPU has enough free memory for this process to reach the limit `size`. If an allocation has
     failed and this function returns true, the cause was the limit, and not a lack of GPU memory."""
     if device == "cpu":
         return False
@@ -898,8 +902,8 @@ def has_gpu_memory(device, size):
 
 
 def overwrite_freed_memory():
-    """Makes malloc overwrite memory when it is freed and when it is allocated. This works only without malloc's caches
-    of small blocks, which workers/pool/environment.c turns off."""
+    """Makes malloc overwrite each block of memory when the block is freed and when it is allocated. Blocks in malloc's
+    caches of small blocks would not be overwritten, so workers/pool/environment.c turns these caches off."""
     libc.mallopt(M_PERTURB, 255)
 
 
@@ -909,8 +913,8 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that belongs to torch's allocator and that no tensor uses. Floating-point numbers in
-    this memory are then NaN, and integers are -1."""
+    """Overwrites the GPU memory that torch's allocator holds but no tensor uses. Floating-point numbers in this memory
+    are then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
@@ -987,7 +991,7 @@ def run(x, weight):
 def rehearse():
     """Loads a small reference and runs it on the CPU, in the same way as a child runs a reference. In the zygote, the
     rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
-    memory pages that the child shares with the zygote, so that Linux copies these pages before the request. The
+    memory pages that the child shares with the zygote, so that Linux copies these pages before the request arrives. The
     rehearsal has no other lasting effect."""
     names = {}
     before = process_defaults()
@@ -1012,7 +1016,7 @@ def import_torch(device):
     """Imports torch, and loads the modules that need it. Returns None, or a message that says why this interpreter cannot
     be used."""
     global torch, tensors, exercises, Arena, Unmapped, driver
-    gc.disable()  # imported objects stay alive, and scanning them repeatedly takes a tenth of the import time
+    gc.disable()  # scanning imported objects, which stay alive, would take a tenth of the import time
     try:
         import torch
     except BaseException as problem:

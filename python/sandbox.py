@@ -1,5 +1,5 @@
-"""sandbox - confines the processes of runner.py with the library libreftest_sandbox.so. The library decides what a
-reference can reach (workers/sandbox/sandbox.h)."""
+"""sandbox - confines the processes of runner.py with the library libreftest_sandbox.so. The library determines what a
+reference can access (workers/sandbox/sandbox.h)."""
 
 import ctypes
 import os
@@ -32,12 +32,12 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
         self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
-        if self.has_folders:  # set the folder once, because each runner would have to copy pages of memory
+        if self.has_folders:  # set once for all children, so that no child has to copy pages of memory
             set_folder(self.folder)
 
     def before_fork(self):
-        """Returns the pid of the process that keeps the PID namespace of the next child, and the temporary folder of
-        this child."""
+        """Prepares for the fork of a child. Returns the pid of the process that keeps the child's PID namespace alive,
+        and the child's temporary folder."""
         folder = self.folder if self.has_folders else tempfile.mkdtemp(dir=self.place)
         keeper = self.library.sandbox_before_fork(self.handle)
         if keeper < 0:
@@ -49,8 +49,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot switch back to the zygote's own PID namespace")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox fails although it
-        worked in the trial at the start."""
+        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox cannot be set up,
+        although it could be set up in a trial at the start."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
@@ -82,7 +82,7 @@ class Sandbox:
         self.library.sandbox_reap(self.handle, keeper)
 
     def end(self, keeper, folder):
-        """Kills the processes that a child has left behind."""
+        """Kills the processes that a child has left behind, and removes the child's temporary folder."""
         self.library.sandbox_end(self.handle, keeper)
         if not self.has_folders:
             self.library.sandbox_remove_folder(os.fsencode(folder))

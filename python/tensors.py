@@ -1,5 +1,5 @@
-"""tensors - functions for the arguments and outputs of a reference. They convert an argument to another form, sort
-outputs into the order of the definition, and read the memory address, shape and dtype of a tensor. This module needs
+"""tensors - functions for the arguments and outputs of a reference. They convert an argument to another form, put
+outputs in the order of the definition, and read the memory address, shape and dtype of a tensor. This module needs
 torch."""
 
 import torch
@@ -24,8 +24,8 @@ def as_float64(value):
 
 
 def as_nudged(value):
-    """Returns a float tensor in float64, with each element moved up or down by half a unit of the tensor's dtype.
-    Returns any other value unchanged."""
+    """Returns a float tensor in float64, with each element multiplied by 1 + eps/2 or 1 - eps/2, where eps is the
+    machine epsilon of the tensor's dtype. Returns any other value unchanged."""
     wide = as_float64(value)
     if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
         return value
@@ -34,12 +34,12 @@ def as_nudged(value):
 
 
 def as_cpu(value):
-    """Returns a tensor of the CPU with the same values, and any other value unchanged."""
+    """Returns a copy of a tensor on the CPU, and any other value unchanged."""
     return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def as_strided(value):
-    """Returns a tensor with the same values that is not contiguous: it uses every second element of its memory."""
+    """Returns a copy of a tensor that is not contiguous: the copy uses every second element of its memory."""
     if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
         return value
     memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
@@ -50,8 +50,8 @@ def as_strided(value):
 
 
 def tuples_apart(values, known):
-    """Returns a copy of `values` in which the elements of each tuple of tensors replace the tuple, with the names
-    "NAME[0]" and so on. A tuple whose name is in `known` stays."""
+    """Returns a copy of `values` in which each tuple of tensors NAME is replaced by its elements, which are called
+    "NAME[0]" and so on. A tuple whose name is in `known` is not replaced."""
     apart = {}
     for name, value in values.items():
         if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
@@ -62,7 +62,8 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype of an input, and the input's axis lengths as far as they are known?"""
+    """Does the value have the dtype of the input `spec`, and the lengths of those axes of the input whose lengths are
+    known?"""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -84,9 +85,10 @@ def taken_instead(specs, values, missing):
     order:
     - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
       other value meets this condition for the input, and no other input meets it for the value.
-    - "form": only one of the remaining tensors has the input's form, and no other missing input has this form.
-    - "order": the number of remaining tensors with this form equals the number of missing inputs with this form, so the
-      first input gets the first tensor, and so on."""
+    - "form": exactly one of the tensors that still have no input has the input's form, and no other missing input has
+      this form.
+    - "order": as many tensors with a certain form remain as there are missing inputs with this form, so the first input
+      gets the first tensor, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}
@@ -128,8 +130,8 @@ def bytes_of(value):
 
 def unpack(result, specs, arguments=None):
     """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
-    tuple or list by position. If the function returned None, and each output has the name of an input, then the outputs
-    are these inputs, to which the function wrote."""
+    tuple or list by position. If the function returned None, and each output has the name of a tensor input, then these
+    inputs are the outputs, because the function may have written its results to them."""
     names = [spec["name"] for spec in specs]
     if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
         return [arguments[name] for name in names]

@@ -1,17 +1,17 @@
 """vacuous_tests - finds test functions that cannot fail, for `reftest generate --audit` (testgen/vacuous_tests.h,
 docs/generated-tests.md).
 
-The argument of this script is a folder. Each line of stdin is a JSON object about one Python file. "path" is the path
-of the file in the folder. If the definition that the file tests is known, the object also has "reference" (source text)
-and "about" (path of the definition). For each file the script prints one line of JSON, with the findings sorted by line
-number: {"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}.
-"vacuous" says that the file has tests, and that none of them can fail because of the definition. "missing" is a module
-that the file imports unconditionally but this interpreter lacks, so that pytest cannot collect the file; null if there
-is none. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
+The argument of this script is a folder. Each line of stdin is a JSON object about one Python file, with its "path" in
+this folder. If the definition that the file tests is known, the object also has "reference" (source text) and "about"
+(path of the definition). For each file the script prints one line of JSON, with the findings sorted by line number:
+{"findings": [{"line": 12, "reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous"
+is true if the file has tests, but none of them can fail because of an error in the definition. "missing" is a module
+that the file imports unconditionally but that is not installed, so that pytest cannot collect the file; null if no
+module is missing. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
-the same file compares if one of its statements is a comparison. A function of another file counts as comparing if its
-name contains a word from COMPARING."""
+the same file compares if one of its statements is a comparison. Whether a function of another file compares is decided
+by its name (see name_compares)."""
 
 import ast
 import collections
@@ -38,7 +38,7 @@ TRIES = (ast.Try,) + ((ast.TryStar,) if hasattr(ast, "TryStar") else ())
 
 def dotted(node):
     """Returns the dotted name of an expression, or of the function that the expression calls, such as
-    "pytest.mark.skip". Returns "" if there is no such name."""
+    "pytest.mark.skip". Returns "" if the expression has no dotted name."""
     names = []
     node = node.func if isinstance(node, ast.Call) else node
     while isinstance(node, ast.Attribute):
@@ -75,7 +75,8 @@ def calls_of(statement):
 
 
 def always(node, value=True):
-    """Is the expression always true, whatever the program computes? With `value` False: is it always false?"""
+    """Is the expression always true, whatever the program computes? If `value` is False: is the expression always
+    false?"""
     if isinstance(node, ast.Constant):
         return bool(node.value) is value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -194,18 +195,18 @@ class File:
         )
 
     def name_compares(self, name, statement):
-        """Does this statement, which calls the function `name` of another file, count as a comparison? A statement that
-        assigns the result does not count, because then the function may return a difference instead of raising an
-        exception."""
+        """Does this statement, which calls the function `name` of another file, count as a comparison? If the name
+        contains "compare" but no word from COMPARING, a statement that assigns the result is no comparison, because
+        then the function may return a difference instead of raising an exception."""
         if name in self.named:
             return self.named[name] in self.comparing
         assigned = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
         return any(part in name for part in COMPARING) or ("compare" in name and not assigned)
 
     def catcher(self, node):
-        """Returns the except clause that catches a failed assertion at the node and continues. A clause does not count
-        if it raises an exception, fails the test or compares. The clauses of a `try` with `else: raise` do not count
-        either, because the test fails if no exception occurs."""
+        """Returns the except clause that catches a failed assertion at the node and continues. Ignores clauses that
+        raise an exception, fail the test or compare. Also ignores the clauses of a `try` with `else: raise`, because
+        then the test fails if no exception occurs."""
         for clause in node.handlers:
             if clause.type is None or names_any(clause.type, CAUGHT):
                 break
@@ -219,8 +220,8 @@ class File:
         return clause
 
     def idle(self, statement, function):
-        """Returns None if the comparison can make the test fail. Otherwise returns the reason why it cannot, and
-        whether this is a finding even if the test has other comparisons."""
+        """Returns None if the comparison can make the test fail. Otherwise returns the reason why the comparison cannot
+        make the test fail, and whether this reason is a finding even if the test has other comparisons."""
         if statement in self.unreached:
             return "never reaches this comparison, so the test passes whatever the reference computes", True
         node, suppressed, clause = statement, False, None
@@ -251,8 +252,7 @@ class File:
         return None
 
     def returned(self, test):
-        """Returns the first statement by which the test returns a value. A `return True` after comparisons does not
-        count."""
+        """Returns the first statement by which the test returns a value. Ignores a `return True` after comparisons."""
         for s in sorted(self.statements[test], key=lambda s: s.lineno):
             if not isinstance(s, ast.Return) or s.value is None or self.scope(s) is not test:
                 continue
@@ -289,8 +289,8 @@ class File:
         return [(line, f"{test.name} {reason}") for test in self.tests() for line, reason in self.audit(test)]
 
     def is_vacuous(self):
-        """Returns whether the file has tests and none of them can fail. A file that may import further tests is not
-        vacuous."""
+        """Returns whether the file has tests and none of them can fail. Returns false for a file that may import
+        further tests."""
         if any(isinstance(n, ast.ImportFrom) and any(a.name == "*" or a.name.startswith("test") for a in n.names) for n in ast.walk(self.tree)):
             return False
         tests = self.tests()

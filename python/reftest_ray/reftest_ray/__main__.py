@@ -76,7 +76,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # add the options without which this case would not exist
+        elif name == "--case":  # add the options that create this case
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []
@@ -101,8 +101,7 @@ def merge_command(reftest, rest):
 
 
 def dataset_root(rest):
-    """Returns the dataset's root that `reftest` uses, as an absolute path, because workers have another working
-    directory."""
+    """Returns the absolute path of the dataset's root, because workers have another working directory."""
     named = option_value(rest, "--root") or [os.environ.get("REFTEST_ROOT") or os.environ.get("FIB_DATASET_PATH")]
     here = pathlib.Path.cwd()
     parents = [folder for folder in (here, *here.parents) if (folder / "definitions").is_dir()]
@@ -186,7 +185,7 @@ class Run:
             self.worse(3)
 
     def _first_class(self, fleet):
-        """Waits for the first worker, whose device class the run uses. The events that were read meanwhile are kept for
+        """Waits for the first worker, whose device class the run uses. The events that this method reads are kept for
         the coordinator (see Remembering)."""
         events, ready = [], None
         while ready is None:

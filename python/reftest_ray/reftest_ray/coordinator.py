@@ -3,8 +3,7 @@ once.
 
 A fleet has these methods (fleet.py, with local_fleet.py or ray_fleet.py):
     events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
-                         ("answer", worker, number, line), and ("failed", worker, why), which is a worker that could
-                         not start
+                         ("answer", worker, number, line), and ("failed", worker, why) if a worker could not start
     send(worker, number, message)
     dismiss(worker)      ends a worker; no event about it follows
     replace(worker)      starts another worker in the place of one that died or was dismissed
@@ -58,7 +57,7 @@ class Merger:
         return replies
 
     def close(self):
-        with contextlib.suppress(OSError):  # raised if the child ended without reading everything
+        with contextlib.suppress(OSError):  # the child may have ended without reading everything
             self.process.stdin.close()
         self.process.wait()
 
@@ -75,7 +74,7 @@ def say(text):
 
 
 def object_of(line):
-    """Returns the JSON object of a line, or an empty one if the line is not a JSON object."""
+    """Parses a line that contains a JSON object. Returns an empty object if the line does not contain one."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -84,7 +83,7 @@ def object_of(line):
 
 
 def facts_of(line):
-    """Returns what a worker says about itself, or None if it is malformed."""
+    """Parses a line with a worker's facts. Returns the facts, or None if the line is malformed."""
     facts = object_of(line)
     room = facts.get("requests", 1)
     good = isinstance(facts.get("device_class"), str) and type(room) is int and room > 0
@@ -100,7 +99,7 @@ def is_case(case):
 
 
 def answer_of(line):
-    """Returns the answer of a line, or None if it is malformed."""
+    """Parses a line with an answer. Returns the answer, or None if the line is malformed."""
     answer = object_of(line)
     if answer.get("event") == "error":
         return answer if isinstance(answer.get("message"), str) else None
@@ -110,8 +109,9 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose device is
-    not of the class `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
+    """Runs requests on a fleet. `report(answer)` is called once for each request that was answered, and once for each
+    case that crashed. Workers whose device does not have the class `device_class` are dismissed. If `device_class` is
+    None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
@@ -130,7 +130,7 @@ class Coordinator:
             self._hand_out()
 
     def _well_formed(self, events):
-        """A worker whose answer is malformed counts as dead; its later messages are ignored."""
+        """After a malformed answer, the worker counts as dead, and its later messages are ignored."""
         bad = {event[1] for event in events if event[0] == "answer" and answer_of(event[3]) is None}
         return [event for event in events if event[1] not in bad] + [
             ("died", worker, "its answer is malformed") for worker in sorted(bad)

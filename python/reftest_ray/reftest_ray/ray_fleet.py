@@ -1,9 +1,9 @@
 """ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of
 CPUs.
 
-Ray must not restart an actor that dies, because its requests must first return to the queue, and only the coordinator
-knows these requests. Therefore the coordinator starts a new actor, which waits until some node of the cluster has room
-for it."""
+Ray must not restart an actor that dies, because the actor's requests must first return to the queue, and only the
+coordinator knows which requests these are. Therefore the coordinator starts a new actor, which waits until a node of
+the cluster has room for it."""
 
 import sys
 
@@ -16,7 +16,7 @@ WAIT_S = 5  # seconds that events() waits between two checks
 
 
 class WorkerActor:
-    """The actor. The actor lives on the node of its GPU, and its child process gets the GPU through
+    """The actor. The actor runs on the node of its GPU, and its child process uses this GPU because of
     CUDA_VISIBLE_DEVICES."""
 
     def __init__(self, command):
@@ -34,7 +34,7 @@ class WorkerActor:
 
 
 class RayFleet(Fleet):
-    """`command` starts `reftest work` on a node. `count` is the number of workers. Each worker takes `gpus` GPUs and
+    """`command` starts `reftest work` on a node. `count` is the number of workers. Each worker needs `gpus` GPUs and
     `cpus` CPUs."""
 
     def __init__(self, command, count, gpus, cpus):
@@ -58,7 +58,7 @@ class RayFleet(Fleet):
         while not ready and self.calls:
             calls = list(self.calls)
             ready, _ = ray.wait(calls, num_returns=1, timeout=WAIT_S, fetch_local=False)
-            if ready:  # also returns all other calls that are ready
+            if ready:  # ray.wait now also returns all other calls that are ready
                 ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
         return [event for event in map(self._event, ready) if event is not None]
 

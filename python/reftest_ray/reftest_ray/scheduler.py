@@ -1,13 +1,13 @@
-"""scheduler - decides which worker gets which request, and what happens to the requests of a worker that dies.
+"""scheduler - assigns requests to workers, and handles the requests of a worker that dies.
 
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
-files, and its cases with the seconds that each will probably take. The longest request goes first.
+files, and its cases, each with an estimate of its running time in seconds. The longest request goes first.
 
-If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore
-each of these cases becomes a suspect: it is sent as a request of its own, and the worker that runs it gets no other
-request meanwhile. If three workers die while they run a case, the case counts as crashed, and is not tried again.
+If a worker dies, its requests return to the queue. Any case in these requests may have killed the worker, so each of
+these cases becomes a suspect: the case is sent in a request of its own, to a worker that gets no other request at the
+same time. If three workers die while they run a case, the case counts as crashed, and is not tried again.
 
-This file does not use Ray, processes or time."""
+This file uses neither Ray nor processes, and does not depend on the time."""
 
 import heapq
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class Scheduler:
         self.waiting = []  # heaps of (-seconds, number, request)
         self.suspects = []
         self.workers = {}
-        self.deaths = {}  # the number of dead workers for each (definition, case)
+        self.deaths = {}  # for each (definition, case), the number of workers that died while they ran it
         self.numbers = 0
         self.answered = set()  # (definition, case)
         self.crashed = []
@@ -86,7 +86,7 @@ class Scheduler:
         self.workers[name] = Worker(name, max(1, room))
 
     def next_for(self, name):
-        """Returns the next request for this worker, or None if there is none for it now."""
+        """Returns the next request for this worker, or None if no request can be sent to it now."""
         worker = self.workers[name]
         if len(worker.running) >= worker.room or worker.has_suspect():
             return None
@@ -97,8 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Removes the first request for this worker from `queue`, and returns the request. If this worker could not
-        answer a request, the request is skipped as long as another worker may be able to answer it."""
+        """Removes the first request for this worker from `queue`, and returns the request. Skips a request that this
+        worker could not answer, as long as another worker may be able to answer it."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)
@@ -120,8 +120,9 @@ class Scheduler:
         return request
 
     def error(self, name, number, message):
-        """Handles a worker that could not answer a request, for example because it has other files. Another worker may
-        have the right files."""
+        """Handles a worker that could not answer a request, for example because it has other files. The request returns
+        to the queue, because another worker may have the right files, unless ERRORS_MOST workers have failed to answer
+        it."""
         worker = self.workers.get(name)
         request = worker.running.pop(number, None) if worker else None
         if request is None:
@@ -134,8 +135,8 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """Handles a worker that was dismissed, or whose answers are refused. Its requests return to the queue, and no
-        case becomes a suspect."""
+        """Handles a worker that was dismissed, or whose answers are refused. The worker's requests return to the queue,
+        and none of their cases becomes a suspect."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)
 

@@ -51,7 +51,7 @@ class WorkerProcess:
         for line in self.process.stdout:
             number = id_of(line)
             if number is None:
-                self.process.kill()  # an answer has no id, so later answers may be wrong too
+                self.process.kill()  # this answer has no id, so later answers may be wrong too
                 break
             with self.lock:
                 future = self.waiting.pop(number, None)
