@@ -17,7 +17,8 @@
 enum python_outline_answer {
 	PYTHON_OUTLINE_OK,
 	PYTHON_OUTLINE_ERROR, /* CPython refuses the source */
-	/* The parser stopped at one of its limits, for example of nesting, so the outline is not known. */
+	/* The parser stopped early, for example because the source is nested too deeply, so it knows nothing about the
+	 * source. */
 	PYTHON_OUTLINE_UNSURE
 };
 

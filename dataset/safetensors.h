@@ -28,7 +28,7 @@ struct safetensor {
 struct safetensors {
 	const struct safetensor *tensors; /* sorted by name */
 	int count;
-	int fd;          /* the descriptor; -1: not open; safetensors_close closes it */
+	int fd;          /* the descriptor; -1: not open. safetensors_close closes it and frees `head` */
 	struct stat st;  /* stat of the file before the first read */
 	struct buf head; /* the length field and the header as they were read */
 };
