@@ -104,7 +104,7 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 
 static struct value expression(struct parser *p);
 
-/* Records that `v` is the value of the text from `from` to the current token, for the message about a false
+/* Records that `v` is the value of the text from `from` up to the current token, for the message about a false
  * constraint. */
 static struct value spot(struct parser *p, const char *from, struct value v)
 {

@@ -239,7 +239,7 @@ static size_t common_bytes(const struct entries *entries)
 	return same;
 }
 
-/* Returns the first eight bytes of a text as a number. The numbers of two texts compare as these bytes do. */
+/* Returns the first eight bytes of a text as a number. If one text sorts before another, its number is not larger. */
 static uint64_t key_of(const char *text)
 {
 	uint64_t key = 0;
@@ -389,7 +389,7 @@ static void add_file(struct scan *scan, struct folder folder, const char *name, 
 	struct stat st;
 
 	if (fstatat(fd, name, &st, 0) != 0) {
-		/* Reports a broken link, but not a file that was removed after the directory was read; both cause
+		/* Report a broken link, but not a file that was removed after the directory was read; both cause
 		 * ENOENT. */
 		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			problem_errno(scan, path, "stat the file");

@@ -123,7 +123,7 @@ struct definition {
 	struct tolerance tolerance;
 	/* The text of the member "ground_truth" (dataset/truth_chain.h); NULL if there is no such member. */
 	const char *chain;
-	/* The object "tolerance" of each output, output_count elements. */
+	/* For each output, its object "tolerance"; output_count elements. */
 	const struct tolerance *output_tolerance;
 	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */
 	int note_count;

@@ -2,11 +2,11 @@
  *
  * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file for each
  * call), or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If a folder with definition.json
- * also has a file truth.py, truth.py is the ground truth of the definition. For such files, this module makes the
- * folder $XDG_CACHE_HOME/reftest/linked/DIGEST, where DIGEST is a digest of the paths of the files. The folder has the
- * layout of a dataset and contains links to the files. All other modules treat it as an ordinary dataset, and it has a
- * cache of its own. The module does not change the files, and writes nothing beside them. Tensor files are not linked,
- * because reftest does not read a tensor file through a link that leads out of the dataset. */
+ * also has a file truth.py, truth.py is the ground truth of the definition. For definitions outside a dataset, this
+ * module makes the folder $XDG_CACHE_HOME/reftest/linked/DIGEST, where DIGEST is a digest of the paths of their files.
+ * The folder has the layout of a dataset and contains links to these files. All other modules treat it as an ordinary
+ * dataset, and it has a cache of its own. The module does not change the files, and writes nothing beside them. Tensor
+ * files are not linked, because reftest does not read a tensor file through a link that leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H
 #define REFTEST_DATASET_LINKED_DATASET_H
 

@@ -206,8 +206,8 @@ static void block(struct python_parser *p)
 		next(p);
 }
 
-/* Reads the block of a def or class. Loops and functions around the def or class do not make `break` and `return` valid
- * in the block. Names that the block binds are not names of the module. */
+/* Reads the block of a def or class. In the block, loops and functions around the def or class do not count: they do
+ * not make `break` or `return` valid. Names that the block binds are not names of the module. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;

@@ -103,7 +103,8 @@ static inline void expect(struct python_parser *p, const char *text)
 	expected(p, what);
 }
 
-/* Marks the names that a statement binds: the names that were read since the last call of `bind_nothing`. */
+/* If `wanted` was among the names that were read since the last call of bind_nothing, records that the statement may
+ * bind it. */
 static inline void bind_mentioned(struct python_parser *p)
 {
 	if (p->mentioned && !p->in_namespace)

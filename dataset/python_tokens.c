@@ -412,7 +412,8 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* the position of the f-string itself if the error is in a string inside it */
+		/* an error in a string inside an f-string is reported at the beginning of the f-string */
+		t->wrong_at = from;
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */
@@ -560,7 +561,8 @@ static bool skip_space(struct python_tokens *t)
 	return t->stop == PYTHON_READING;
 }
 
-/* Returns whether the text ended. The end of the text also ends the last line and all blocks. */
+/* Returns whether the text has ended. If so, also sets the token: PYTHON_NEWLINE after the last line, then PYTHON_END.
+ * A bracket that is still open is an error. */
 static bool scan_end(struct python_tokens *t)
 {
 	if (t->at < t->end)

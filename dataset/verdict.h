@@ -111,7 +111,7 @@ struct named_value {
 	double value;
 };
 
-/* A ground truth of a case. Lists of ground truths begin with the one that reftest prefers. */
+/* A ground truth of a case. Lists of ground truths are in order of preference, with the most preferred first. */
 struct truth {
 	/* For example "builtin" and the digest of the family's sources, or "flashinfer" and "0.7.2 (table …)". */
 	const char *name, *version;
@@ -247,9 +247,9 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or a list, separated by commas, of the things outside the sandbox that the reference could access
-	 * (docs/containment.md). NULL if this is unknown, as in a verdict of an older version of reftest. If both
-	 * `containment` and `torch` are NULL, no reference ran. */
+	/* "full": the reference could access only its inputs and outputs. Any other text lists what else it could
+	 * access, separated by commas (docs/containment.md). NULL if this is unknown, as in a verdict of an older
+	 * version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
 	const char *containment;
 	/* "kept": the process that ran the reference runs several definitions. "own": the process ran only this
 	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */
@@ -304,9 +304,8 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 int64_t verdict_time(const char *text, size_t length);
 
 /* A faster verdict_parse for callers that need only the status and the versions: outputs and constants may be missing
- * from the result. Reads only the beginning of the text. Supports only passed verdicts that are not weak and have no
- * findings, as verdict_write writes them. Returns NULL for all other texts; the caller then calls verdict_parse. The
- * result is allocated in `arena`. */
+ * from the result. Supports only passed verdicts that are not weak and have no findings, as verdict_write writes them.
+ * Returns NULL for all other texts; the caller then calls verdict_parse. The result is allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

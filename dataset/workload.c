@@ -393,7 +393,7 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 }
 
 /* Checks that a field that only a trace may have is null or absent. A line with a solution or an evaluation is a trace,
- * and traces belong into files below traces/. */
+ * and traces belong in files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};

@@ -3,7 +3,7 @@
  *
  * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
  * The key of a cache entry changes whenever the installed version may have changed, so that the version is queried
- * again. A run that finds everything in the cache starts no process for this.
+ * again. If all versions are in the cache, a run starts no process to query them.
  *
  * The witness of a verdict is the digest of everything that verified the case: the ground truth, the device class,
  * torch and CUDA. A new field of the witness (witness_fields in cache/fingerprint.c) must also be added to

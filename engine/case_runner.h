@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "workers/pool/pool.h"
 
-/* Each member has the contract of a function in workers/pool/pool.h: for example, `submit` that of pool_submit. The
- * first argument of every call is runner.self. */
+/* Each member has the contract of a function in workers/pool/pool.h: for example, `submit` has the contract of
+ * pool_submit. The first argument of every call is runner.self. */
 struct runner_calls {
 	void (*submit)(void *self, const struct task *task);
 	void (*cancel)(void *self, const void *owner);

@@ -611,7 +611,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* Finds the op that verifies gradients. Returns NULL, or, if there is none, the reason why. */
+/* Sets m->gradient to the op that verifies gradients, and returns NULL. If there is none, returns the reason why. */
 static const char *find_gradient(struct maker *m)
 {
 	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;
