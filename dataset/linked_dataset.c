@@ -20,7 +20,7 @@
 #include "base/unsafe_character.h"
 #include "dataset/definition.h"
 
-enum { NAME_BYTES = 200 }; /* the maximum length of the name of a link */
+enum { NAME_BYTES = 200 }; /* the maximum length of the name or op_type of a definition */
 
 static const char problem_file[] = "definition.json", problem_workloads[] = "workload.jsonl", problem_truth[] = "truth.py";
 
