@@ -11,7 +11,7 @@ enum { CASES_MAX = 100000, CLASS_BYTES = 40 };
 
 #define AGAIN "run `reftest approve` again"
 
-/* Removes the member "digest", and computes the digest of everything else. */
+/* Removes the member "digest" from an approval, and computes the digest of the remaining members. */
 static void take_digest(cJSON *json, char hex[DIGEST_HEX])
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(json, "digest");
@@ -42,7 +42,7 @@ static const char *text_of(const cJSON *json, const char *key, size_t most)
 	return text != NULL && strlen(text) <= most ? text : NULL;
 }
 
-/* Reads the case ids. Returns -1 if the member is not a list of strings. */
+/* Reads the case ids. Returns -1 if "cases" is not a list of strings. */
 static int read_cases(const cJSON *json, struct arena *arena, struct approval *out)
 {
 	const cJSON *list = json_member(json, "cases"), *item;
@@ -62,7 +62,7 @@ static int read_cases(const cJSON *json, struct arena *arena, struct approval *o
 	return 0;
 }
 
-/* Checks that the object has the form and the digest that approval_write writes. */
+/* Checks that `json` has the members that approval_write writes, and that its digest is correct. */
 static int check_form(const char *path, cJSON *json, struct err *err)
 {
 	const cJSON *version = json_member(json, "approval");

@@ -4,7 +4,7 @@
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
  *    "digest": hex, "definition": the approved definition}
  *
- * The digest covers all members except "digest". The digest detects that a file was edited by hand or damaged by a
+ * The digest covers all members except "digest". A wrong digest shows that the file was edited by hand or damaged by a
  * merge. The digest is not a signature. */
 #ifndef REFTEST_DATASET_APPROVAL_H
 #define REFTEST_DATASET_APPROVAL_H
@@ -16,7 +16,7 @@
 
 enum {
 	APPROVAL_VERSION = 1,
-	APPROVAL_BYTES = DEFINITION_BYTES + (1 << 20), /* the most bytes of a file */
+	APPROVAL_BYTES = DEFINITION_BYTES + (1 << 20), /* the maximum size of an approval file */
 	APPROVAL_NOTE_BYTES = 1000
 };
 
@@ -30,8 +30,8 @@ struct approval {
 };
 
 /* Reads an approval file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
- * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if the
- * definition in them cannot be loaded. */
+ * allocated in `arena`. Returns NULL with a message if `bytes` is not a text that approval_write writes, or if the
+ * definition in it cannot be loaded. */
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 

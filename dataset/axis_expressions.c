@@ -4,7 +4,7 @@
 
 #include "dataset/constraint.h"
 
-/* To find a cycle, an axis of unknown length gets this length. */
+/* The length of an axis for which any length will do. */
 enum { SAMPLE = 1 };
 
 static const char *expression_of(const struct definition *d, int axis)
@@ -46,7 +46,7 @@ int axis_expressions_compute(const struct definition *d, int64_t *axis, int *at,
 {
 	bool progress = true;
 
-	while (progress) { /* a round that computes no axis is the last */
+	while (progress) { /* until no further axis can be computed */
 		progress = false;
 		for (int i = 0; i < d->axis_count; i++) {
 			int found = expression_of(d, i) != NULL ? compute_one(d, i, axis, why) : 0;
@@ -74,7 +74,8 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			axis[i] = value; /* SAMPLE after an error: other lengths may be valid */
+			/* SAMPLE if the evaluation failed, because it may succeed with other lengths */
+			axis[i] = value;
 			progress = true;
 		}
 	}
@@ -96,8 +97,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor. Returns whether the other axes in the row then equal the values
- * of their expressions. */
+/* Chooses values for the axes that occur in no tensor. Returns whether each axis with an expression then equals the
+ * value of its expression. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

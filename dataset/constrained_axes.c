@@ -7,15 +7,15 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. Among
- * these values are all values up to SMALLEST, and all values that differ by at most NEAR from the axis's value in the
- * given row. */
+/* TRIES: the maximum number of assignments that one search tries. VALUES: the maximum number of values that a search
+ * tries for one axis. A search tries all values up to SMALLEST, and all values that differ by at most NEAR from the
+ * value that the caller wishes. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
 	const struct definition *definition;
-	const int64_t *wished; /* the row that was given */
-	int64_t bytes;         /* the most bytes of all tensors together */
+	const int64_t *wished; /* the caller's row */
+	int64_t bytes;         /* the limit for the size of all tensors together */
 	int tries;             /* the number of assignments that may still be tried */
 	int order[DEFINITION_AXES], count; /* the axes that may change, in the order in which they get values */
 };
@@ -53,7 +53,7 @@ static bool breaks_nothing(const struct definition *d, const int64_t *axis)
 	return true;
 }
 
-/* Returns the bytes of all tensors. If there are too many, returns a number above every limit. */
+/* Returns the size of all tensors together. If the size overflows, returns a number above every limit. */
 static int64_t bytes_of(const struct definition *d, const int64_t *axis)
 {
 	int64_t sum = 0;
@@ -94,7 +94,7 @@ static void add_around(struct values *values, int64_t value)
 	add_value(values, value / 2);
 }
 
-/* For each number n in a constraint, adds n - 1, n and n + 1. */
+/* For each number n in the text of a constraint, adds n - 1, n and n + 1 to the values to try. */
 static void add_numbers(struct values *values, const char *text)
 {
 	for (const char *at = text; *at != '\0'; at++) {
@@ -127,8 +127,8 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* Returns the values to try for an axis: its value in the given row, values near that value, small values, multiples of
- * 8, and values that follow from numbers in the constraints or from other axes. */
+/* Returns the values to try for an axis: its value in the row `wished`, values near that value, small values, multiples
+ * of 8, and values that follow from numbers in the constraints or from other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -209,7 +209,7 @@ static bool complete(struct search *s, int at, int64_t *row)
 	return false;
 }
 
-/* Searches for a row in which only the first `changing` axes in `order` differ from the given row. */
+/* Searches for a row in which only the first `changing` axes in `order` differ from the row `wished`. */
 static bool search_with(struct search *s, int changing, int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -227,8 +227,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Lists the axes that constraints name, because only these axes may change. The axis that the most constraints name is
- * last, because the values of the other axes often follow from this axis. */
+/* Lists the axes that constraints name, because only these axes may change. An axis that more constraints name comes
+ * later, because the values of the other axes often follow from its value. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;
@@ -257,7 +257,7 @@ static void reverse_order(struct search *s)
 	}
 }
 
-/* Searches several times. Each search may change one more axis. */
+/* Searches first for a row in which one axis changes, then two axes, and so on. */
 static bool search_all(struct search *s, int64_t *row)
 {
 	for (int changing = 1; changing <= s->count; changing++)

@@ -8,12 +8,12 @@
 #include "dataset/constraint_tokens.h"
 
 /* A recursive-descent parser with one token of lookahead (dataset/constraint_tokens.h) evaluates a constraint during
- * parsing. A value may be unknown, or wrong after an error (dataset/constraint_values.h). To check only the syntax, a
- * caller makes all values unknown. A syntax error stops the parser. */
+ * parsing. The state of a value is known, unknown, or wrong, i.e. an error prevented its computation
+ * (dataset/constraint_values.h). A caller that checks only the syntax passes no values. A syntax error stops the
+ * parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
-/* A part of the constraint's text, and the value of this part. The message about a false constraint shows the text and
- * the values. */
+/* A part of the constraint's text, and the value of this part, for the message about a false constraint. */
 struct spot {
 	const char *from, *to;
 	struct value value;
@@ -104,7 +104,8 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 
 static struct value expression(struct parser *p);
 
-/* Records the value of the part of the text that begins at `from`, for the message about a false constraint. */
+/* Records that `v` is the value of the text from `from` up to the current token, for the message about a false
+ * constraint. */
 static struct value spot(struct parser *p, const char *from, struct value v)
 {
 	if (!p->tokens.stopped && v.state == KNOWN && v.kind != TENSOR && p->spot_count < SPOTS)
@@ -112,7 +113,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), but first drops the values that were recorded inside this part of the text. */
+/* Does the same as spot(), but first drops the values that were recorded for parts of this text. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -301,7 +302,7 @@ static struct value extreme(struct parser *p, bool largest)
 
 /* Functions of one number. */
 static const struct {
-	const char *module, *name; /* module: NULL if the name stands alone */
+	const char *module, *name; /* module: NULL for a builtin of Python */
 	char which;		   /* for value_rounded */
 } functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
 
@@ -316,7 +317,7 @@ static const char *behind_name(const char *text, const char *name)
 	return text + strspn(text, " \t");
 }
 
-/* Returns the index of the function that is called at the current token, or -1. */
+/* If the current token begins a call of one of `functions`, returns the index of the function. Otherwise returns -1. */
 static int function_called(const struct parser *p)
 {
 	const char *at = p->tokens.token.at;
@@ -369,7 +370,7 @@ static struct value atom(struct parser *p)
 		next(p);
 		return spot_whole(p, token.at, spots, *token.at == 'l' ? length(p) : extreme(p, token.at[1] == 'a'));
 	}
-	if (function >= 0 && !p->tokens.is_length) { /* the expression of an axis has no functions */
+	if (function >= 0 && !p->tokens.is_length) { /* in the expression of an axis, functions are not allowed */
 		int spots = p->spot_count;
 
 		return spot_whole(p, token.at, spots, rounded(p, function));
@@ -585,8 +586,8 @@ static struct value negation(struct parser *p)
 	return v.state == KNOWN && !p->tokens.stopped ? value_integer(!value_is_true(v)) : v;
 }
 
-/* Parses `and` or `or`. As in Python, the result is the operand that determines the truth value. If the left operand is
- * unknown, the result is unknown. */
+/* Parses `and` or `or`. As in Python, the result is one of the operands: the left one if it alone determines the truth
+ * value, otherwise the right one. If the left operand is unknown, the result is unknown. */
 static struct value logic(struct parser *p, const char *word, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;
@@ -684,7 +685,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number can be the length of an axis. If so, also writes the number as an integer. */
+/* Returns whether `v` is an integer that can be the length of an axis. If so, writes it to `out`. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -726,7 +727,7 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 	return CONSTRAINT_ERROR;
 }
 
-/* Computes the unknown axes that have an expression, and returns their number. */
+/* Computes unknown axes from their expressions, and returns the number of axes that got a value. */
 static int solve_expressions(const struct definition *definition, int64_t *axis)
 {
 	int filled = 0;
@@ -840,6 +841,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* a round that fills no axis is the last */
+	} while (filled > before); /* until no further axis gets a value */
 	return filled;
 }

@@ -1,7 +1,7 @@
 /* constraint - evaluates the Python-like expressions under "constraints" in a definition: `len_indptr == batch_size +
  * 1`, `num_kv_indices == kv_indptr[-1].item()`.
  *
- * The language is a part of Python, with Python's precedence. Operators, from the loosest to the tightest: or; and;
+ * The language is a subset of Python, with Python's precedence. Operators, from the loosest to the tightest: or; and;
  * not; comparisons (== != < <= > >=, which may be chained), and `in` and `not in` with a tuple, list or set; |; &; +
  * and -; * / // %; unary + and -; **. Operands: integers, floats, True, False, names of axes and inputs, and
  * parentheses. Functions: len(x), max(a, b, …), min(a, b, …), abs, int, math.ceil, math.floor. An input x of an integer
@@ -24,8 +24,8 @@ enum constraint_answer {
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
- * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. Of `definition`,
- * the function reads only the axes and inputs. */
+ * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. The function
+ * reads only the axes and inputs of `definition`. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
@@ -38,7 +38,8 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 
 /* Computes unknown axes from their expressions, and from constraints of the form `axis == expression` or `expression ==
  * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * all this until no further axis gets a value. Writes the values to `axis`, and returns the number of computed axes. */
+ * both steps until no further axis gets a value. Writes the values to `axis`, and returns the number of computed
+ * axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

@@ -21,12 +21,13 @@ struct token {
 };
 
 struct tokens {
-	const char *text; /* must stay valid as long as this struct is used */
+	const char *text; /* the caller's; must outlive this struct */
 	struct token token;
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
 	struct err *err;    /* NULL if the caller needs no message */
-	/* For messages: true if the text is the expression of an axis or a size, false for a constraint. */
+	/* True if the text is the expression of an axis or a size; false if it is a constraint. Messages name the kind
+	 * of text. */
 	bool is_length;
 };
 

@@ -1,9 +1,8 @@
-/* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors. The contents of a
- * tensor may be unknown.
+/* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors.
  *
- * A value may be unknown. A result that depends on an unknown value is also unknown. A value that cannot be computed is
- * wrong, for example after an index out of range or a division by zero. The message names the first missing value, or
- * shows the first error. */
+ * A value is KNOWN, UNKNOWN or WRONG. A result that depends on an unknown value is also unknown. A value is wrong if an
+ * error, such as an index out of range or a division by zero, prevents its computation. The message about a constraint
+ * names the first missing value, or shows the first error. */
 #ifndef REFTEST_DATASET_CONSTRAINT_VALUES_H
 #define REFTEST_DATASET_CONSTRAINT_VALUES_H
 
@@ -23,7 +22,8 @@ enum value_kind { INTEGER, FLOAT, TENSOR };
 
 /* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`. The view
  * lacks the first `dim` dimensions of the input, because indices have removed them. Its elements begin at `offset`.
- * `state` says whether the offset is known. value_contents says whether the contents are known. */
+ * `state` says whether the offset is known. Call value_contents to learn whether the contents of the input are
+ * known. */
 struct value {
 	enum value_state state;
 	enum value_kind kind;
@@ -39,7 +39,7 @@ struct known {
 	const struct definition *definition;
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
-	/* The constraint's text for messages; NULL if the caller adds it to the messages. */
+	/* The constraint's text, which messages quote; NULL if the caller adds the text to the messages. */
 	const char *text;
 	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
 	 * after a true left operand. The operand is then parsed, but not evaluated. */
@@ -65,22 +65,22 @@ struct value value_arithmetic(struct known *k, const char *sign, struct value a,
 /* Applies math.ceil ('c'), math.floor ('f'), int ('t', truncates) or abs ('a') to a known number. */
 struct value value_rounded(struct known *k, char which, struct value v);
 
-/* The next three functions return the input of a tensor value, the number of its remaining dimensions, and the size of
- * its dimension `i` (-1 if the size is unknown). */
+/* For a view of an input: value_spec returns the input, value_rank the number of dimensions of the view, and value_size
+ * the size of its dimension `i` (-1 if the size is unknown). */
 const struct tensor_spec *value_spec(const struct known *k, struct value v);
 int value_rank(const struct known *k, struct value v);
 int64_t value_size(const struct known *k, struct value v, int i);
 
-/* value_contents returns the contents of an input, or NULL if the contents are unknown. The next function returns the
+/* value_contents returns the contents of an input, or NULL if the contents are unknown. value_elements returns the
  * number of elements of a view, or -1 if the number is unknown or too large. */
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read values of this dtype. A constraint can read integers. If `scalar` is true (the
- * value is a Python scalar), it can also read floats. */
+/* Returns true if a constraint can read values of this dtype. Constraints can read integers from tensors, and integers
+ * and floats from Python scalars (`scalar` is true). */
 bool value_readable(enum dtype dtype, bool scalar);
 
-/* The next four functions compute a number from a view. value_element returns the first element, value_item the only
+/* These four functions compute a number from a view. value_element returns the first element, value_item the only
  * element, value_count the number of elements, and value_reduce the sum ('s'), the maximum ('a') or the minimum
  * ('i'). */
 struct value value_element(struct known *k, struct value view);

@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "base/unsafe_character.h"
 
-/* The scan calls openat once for each directory and fstatat once for each entry. Each call gets a name in an open
- * directory and not a path, because the kernel resolves a single name faster. The scan visits directories in the order
- * of their paths and sorts the names in each directory, so the concatenated list is already sorted. */
+/* The scan calls openat once for each directory and fstatat once for each entry. Each call passes a directory
+ * descriptor and a single name, because the kernel resolves one name faster than a path. The scan visits directories in
+ * the order of their paths and sorts the names in each directory, so the list of all paths is already sorted. */
 
 /* The parts of the path of a definition or workload file. */
 struct pair {
@@ -32,7 +32,8 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Uses `path` as the root. `source` is the option or variable that named this root: "--root", "$REFTEST_ROOT", … */
+/* Uses `path` as the root. `source` is the option or environment variable that `path` comes from: "--root",
+ * "$REFTEST_ROOT", … */
 static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -51,8 +52,8 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 	return 0;
 }
 
-/* Finds the nearest folder with a dataset. Returns "." for the working directory, and the full path for a parent
- * folder. */
+/* Finds the working directory or its nearest parent that contains a dataset. Returns "." for the working directory, and
+ * the full path for a parent folder. */
 static int find_parent(char *root, size_t size, struct err *err)
 {
 	char here[PATH_MAX];
@@ -87,7 +88,8 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 	}
 }
 
-/* Returns the root that the user set, or NULL. Sets `source` to the option or variable that has the root. */
+/* Returns the root that the user set, or NULL. Sets `source` to the option or environment variable that the root comes
+ * from. */
 static const char *named_root(const char *given, const char **source)
 {
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
@@ -130,7 +132,7 @@ struct problems {
 
 struct scan {
 	struct arena *arena;
-	bool folders; /* if true, the scan only opens each directory, to check that this is possible */
+	bool folders; /* if true, only check that each directory can be opened */
 	struct run_files files;
 	struct problems problems;
 };
@@ -178,16 +180,16 @@ struct folder {
 };
 
 /* The name of an entry of a directory: the position of the name in `entries.names`, and its sort key. The key is the
- * first eight bytes after the prefix that all names share. (Thousands of names in a directory often share a long
- * prefix.) Few keys are equal, so few names must be compared as strings. */
+ * eight bytes of the name that follow the common prefix of all names. (Thousands of names in a directory often share a
+ * long prefix.) Few names have equal keys, so few names must be compared as strings. */
 struct entry {
 	uint64_t key;
 	uint32_t at, length;
 };
 
-/* The matching names of one directory. A run without changes spends much of its time waiting for memory. The names are
- * therefore close together in memory until they are sorted, and paths are made in sorted order. The caller frees `list`
- * and `names`. */
+/* The names in one directory that the scan looks for. If no file has changed, a run spends much of its time on cache
+ * misses. Therefore `names` stores the names close together in memory, and the paths are allocated in sorted order. The
+ * caller frees `list` and `names`. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
@@ -237,7 +239,7 @@ static size_t common_bytes(const struct entries *entries)
 	return same;
 }
 
-/* Returns the first eight bytes of a text as a number. Numbers made in this way have the same order as the texts. */
+/* Returns the first eight bytes of a text as a number. If one text sorts before another, its number is not larger. */
 static uint64_t key_of(const char *text)
 {
 	uint64_t key = 0;
@@ -249,7 +251,7 @@ static uint64_t key_of(const char *text)
 	return key;
 }
 
-/* Sorts by one byte of the key; this is one pass of a stable radix sort. */
+/* One pass of a stable radix sort: sorts by one byte of the key. */
 static void sort_by_byte(const struct entry *from, struct entry *to, size_t count, int shift)
 {
 	size_t at[256] = {0}, before = 0;
@@ -271,8 +273,8 @@ static int compare_names(const void *a, const void *b, void *names)
 	return strcmp((const char *)names + ((const struct entry *)a)->at, (const char *)names + ((const struct entry *)b)->at);
 }
 
-/* Sorts entries. A radix sort goes from the last byte of the key to its first, between two buffers; a comparison sort
- * then orders the entries with equal keys. */
+/* Sorts entries. A radix sort with two buffers sorts by the last byte of the key first and by the first byte last; a
+ * comparison sort then orders the entries with equal keys. */
 static void sort_entries(struct entries *entries)
 {
 	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
@@ -295,8 +297,8 @@ static void sort_entries(struct entries *entries)
 	}
 }
 
-/* Returns true if the entry matches, or may match because its type is unknown. If `suffix` is NULL, directories match;
- * otherwise, files with this suffix match. */
+/* Returns true if the entry is a directory (`suffix` NULL) or a file with this suffix, or if it may be one because its
+ * type is unknown. */
 static bool is_candidate(const struct dirent *entry, const char *suffix)
 {
 	bool unsure = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
@@ -321,7 +323,7 @@ static void add_name(struct entries *entries, const char *name, const char *suff
 	buf_add(&entries->names, suffix == NULL ? "/" : "", suffix == NULL ? 2 : 1);
 }
 
-/* Returns the matching names of the directory, sorted. */
+/* Returns the sorted names of the directories (`suffix` NULL) or of the files with this suffix in `folder`. */
 static struct entries read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
 	struct entries entries = {0};
@@ -351,8 +353,8 @@ static void free_entries(struct entries *entries)
 	buf_free(&entries->names);
 }
 
-/* Makes two texts, one after the other: "FOLDER/NAME", and NAME without `suffix`. Copies bytes, because printf would be
- * slow for tens of thousands of paths. */
+/* Allocates two strings, one after the other in memory: "FOLDER/NAME", and NAME without `suffix`. Copies bytes, because
+ * printf would be slow for tens of thousands of paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, size_t length, const char *suffix)
 {
 	size_t stem = length - strlen(suffix);
@@ -365,7 +367,7 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* Makes room for `more` files at once, because the list is copied each time it grows. */
+/* Makes room for `more` files at once, so that the list is copied only once. */
 static void reserve_files(struct run_files *files, size_t more)
 {
 	size_t room = files->count + more > 2 * files->room ? files->count + more : 2 * files->room;
@@ -378,7 +380,7 @@ static void reserve_files(struct run_files *files, size_t more)
 		die_no_memory();
 }
 
-/* Adds the file NAME of a directory; reserve_files has made room for it. `length` is the length of the name. */
+/* Adds the file `name` in `folder`; reserve_files has made room for it. `length` is the length of the name. */
 static void add_file(struct scan *scan, struct folder folder, const char *name, size_t length, const char *suffix)
 {
 	const char *path = make_path(scan->arena, folder, name, length, suffix);
@@ -387,8 +389,8 @@ static void add_file(struct scan *scan, struct folder folder, const char *name, 
 	struct stat st;
 
 	if (fstatat(fd, name, &st, 0) != 0) {
-		/* ENOENT has two possible causes. A broken link is reported. A file that was removed after the
-		 * directory was read is not reported. */
+		/* Report a broken link, but not a file that was removed after the directory was read; both cause
+		 * ENOENT. */
 		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			problem_errno(scan, path, "stat the file");
 		return;
@@ -447,7 +449,7 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
-/* The arguments of a thread that scans one kind of files. The two threads of dataset_scan share no data. */
+/* One kind of files that a thread scans. The two threads of dataset_scan share no data. */
 struct walk {
 	struct scan scan;
 	int root;
@@ -488,8 +490,8 @@ static void finish_problems(struct dataset *out, struct scan *const *scans, int 
 	out->problems = problems;
 }
 
-/* Compares two paths without their first folders: "op_type/name.json" of a definition and "op_type/name.jsonl" of a
- * workload file. Ignores the 'l' at the end. */
+/* Compares "op_type/name.json" of a definition with "op_type/name.jsonl" of a workload file, and ignores the 'l' at the
+ * end. */
 static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
 {
 	const char *a = definition->path + sizeof "definitions", *b = workload->path + sizeof "workloads";
@@ -509,8 +511,8 @@ static int compare_file_paths(const void *a, const void *b)
 	return strcmp(((const struct dataset_file *)a)->path, ((const struct dataset_file *)b)->path);
 }
 
-/* Finds the file of a kind ("workloads", ".jsonl") that belongs to the definition. Returns NULL if the definition has
- * no such file. */
+/* Finds the file that belongs to the definition in the folder `kind`, for example "workloads" (`suffix` ".jsonl").
+ * Returns NULL if the definition has no such file. */
 static const struct dataset_file *find_file_of(const struct dataset_file *definition, const char *kind, const char *suffix,
 					       const struct dataset_file *files, int count)
 {
@@ -756,7 +758,7 @@ const struct dataset_file *dataset_approval(const struct dataset *dataset, const
 	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
-/* The arithmetic is unsigned, so a time after the year 2262 wraps around; two different times still differ. */
+/* The arithmetic is unsigned, so that a time after the year 2262 wraps around instead of causing undefined behavior. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

@@ -22,10 +22,10 @@ struct object_name {
 
 struct dataset_file {
 	const char *op_type;  /* directory below definitions/, workloads/, truths/ or approved/ */
-	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
+	const char *name;     /* the file's name without the suffix: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
-	struct file_stat stat;            /* all zeros if dataset_listed made the dataset */
-	const struct object_name *object; /* NULL if dataset_listed did not make the dataset */
+	struct file_stat stat;            /* zero if the dataset comes from dataset_listed */
+	const struct object_name *object; /* NULL unless the dataset comes from dataset_listed */
 };
 
 struct dataset {
@@ -40,9 +40,9 @@ struct dataset {
 	int truth_count;
 	const struct dataset_file *approvals;   /* sorted by path */
 	int approval_count;
-	struct arena workload_memory;           /* owns the paths and messages that the second thread made */
-	/* The lists of files that dataset_scan allocated; the dataset owns them. NULL if another function made the
-	 * dataset. */
+	struct arena workload_memory;           /* owns the paths and messages of the second thread of dataset_scan */
+	/* The lists of files that dataset_scan allocated; the dataset owns them. NULL if the dataset does not come from
+	 * dataset_scan. */
 	void *walked[4];
 	const char *const *problems; /* one message for each directory or file that could not be read */
 	int problem_count;
@@ -56,29 +56,29 @@ const char *dataset_named_root(const char *given);
 
 /* Finds the root of the dataset. The root is `given` (--root) if it is not NULL, otherwise $REFTEST_ROOT or
  * $FIB_DATASET_PATH. If the user set none of these, the root is the working directory, or its nearest parent that
- * contains definitions/. Returns 0, or -1 with a message that says how to name a dataset. */
+ * contains definitions/. Returns 0, or -1 with a message that says how the user can name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Returns the nearest dataset that contains the absolute path `full`, or NULL. Sets `below` to the path of `full`
- * relative to the dataset's root; "." is the root itself. */
+/* Returns the root of the innermost dataset that contains the absolute path `full`, or NULL. Sets `below` to the path
+ * of `full` relative to the dataset's root; "." is the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, names with another suffix, and files that editors leave behind ("x.json~", ".x.json.swp"). One
  * thread scans definitions/, and another thread scans the other folders. The two threads end before the function
- * returns. Two threads are faster, because a run without changes spends most of its time in the kernel, in about 20 000
+ * returns. Two threads are faster, because a run in which no file has changed spends most of its time in about 20 000
  * calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions, with their workload files, truths and approvals. `paths` are the paths of the
- * definitions: relative to the root, sorted, without duplicates. Calls stat once for each file. Omits paths that do not
- * exist or do not name a definition. */
+ * definitions: relative to the root, sorted, without duplicates. Calls stat once for each file. Omits each path that
+ * does not exist, or that is not the path of a definition. */
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* Sets `problems` to the messages that dataset_scan writes about folders. Does not call stat for the files in the
- * folders. This function is for callers whose list of files comes from git's index, because the index does not show
- * folders that cannot be read. */
+/* Checks that the folders of the dataset can be read, and sets `problems` to the messages about those that cannot. Does
+ * not call stat for the files in the folders. This function is for callers whose list of files comes from git's index,
+ * because the index does not show which folders cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
@@ -93,18 +93,19 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 		   struct dataset *out, struct err *err);
 void dataset_close(struct dataset *dataset);
 
-/* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). In this case, sets `out` to the path of the definition
- * that the file belongs to. Does not check that the file exists. */
+/* Returns true if `path` has the form of the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a
+ * truth ("truths/x/y.py") or of an approval ("approved/x/y.json"). In this case, sets `out` to the path of the
+ * definition that the file belongs to. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL if the definition has none. */
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* Returns the file in truths/ with the ground truth of a definition, or NULL. */
+/* Returns the file in truths/ that contains the ground truth of `definition`, or NULL if there is none. */
 const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* Returns the file in approved/ with the approved reference of a definition (dataset/approval.h), or NULL. */
+/* Returns the file in approved/ that contains the approved reference of `definition` (dataset/approval.h), or NULL if
+ * there is none. */
 const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
 /* returns false if `a` or `b` is not an object id (`length` 0) */

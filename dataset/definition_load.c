@@ -150,8 +150,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. `place` is the value that the file's path requires: the stem of the
- * file's name, or its folder. NULL: the path is unknown. */
+/* Reads "name" or "op_type", which must be present. The member must equal `place`: for "name", the file's name without
+ * its suffix; for "op_type", the name of the file's folder. NULL: the path is unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -244,8 +244,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Returns whether a text in a shape is a size or an expression. If not, the text may be a misspelt name of an axis.
- * Call this function only if the text is not the name of an axis. */
+/* Returns whether a text in a shape is a size or an expression. The caller has checked that it is not the name of an
+ * axis. A text that is no expression either may be a misspelt name of an axis. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
@@ -308,8 +308,8 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 	return 0;
 }
 
-/* Records the first tensor of dtype "unknown". FlashInfer's tracer writes this dtype for tensors that were absent in
- * its example call. */
+/* Records the position of the first tensor of dtype "unknown". FlashInfer's tracer writes this dtype for tensors that
+ * were absent in its example call. */
 static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 {
 	struct err sentence;
@@ -322,8 +322,9 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
-/* PAIRS is the name that torch uses for float4_e2m1. The last dimension of a shape with this dtype counts bytes, and
- * each byte contains two values. The shapes of a tensor_spec count values. */
+/* PAIRS is the name that torch uses for float4_e2m1. In a definition, the last dimension of a shape with this dtype is
+ * a number of bytes, and each byte contains two values. In a tensor_spec, the last dimension is the number of
+ * values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -432,8 +433,8 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the member "param", the name of the function's argument for the tensor. The tensor is an input, or an output
- * that the function gets as an argument. */
+/* Reads the member "param" of an input or an output: the name of the argument through which the reference's function
+ * gets the tensor. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "param"};
@@ -490,7 +491,8 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Checks an input that no case passes. Its fields must follow the same rules as the fields of other inputs. */
+/* Checks an input that no case passes to the reference. Its fields must follow the same rules as the fields of other
+ * inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};
@@ -528,7 +530,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Adds a note for each output that has the same name as an input. Such names are usual for operations in place. */
+/* Adds a note for each output that has the same name as an input. This is usual for operations that work in place. */
 static void note_shared_names(struct reader *r, const struct json_step *outputs)
 {
 	for (int i = 0; i < r->out->output_count; i++) {
@@ -567,7 +569,8 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this is a relative path in its shortest form that names no hidden file and does not lead upwards. */
+/* Returns whether this is a relative path without "//", without a '/' at the end, and without components that begin
+ * with '.'. */
 static bool is_plain_path(const char *path)
 {
 	if (*path == '\0' || strlen(path) > READ_PATH_BYTES || !text_is_safe(path))

@@ -1,12 +1,12 @@
-/* definition_load - reads a definition from its JSON text and checks it against the schema. A new field of the schema
- * is read here. docs/architecture.md lists what else a new field needs. */
+/* definition_load - reads a definition from its JSON text and checks it against the schema. To add a field to the
+ * schema, read it here; docs/architecture.md lists the other places. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_H
 #define REFTEST_DATASET_DEFINITION_LOAD_H
 
 #include "dataset/definition.h"
 
 /* Reads a definition. `path` appears in messages ("definitions/gemm/x.json:3:10: …"). `bytes` are the contents of the
- * file; the definition copies what it needs into `arena`. Returns NULL with a message about the first error. `stem` is
+ * file; the function copies what it needs into `arena`. Returns NULL with a message about the first error. `stem` is
  * the file's name without its suffix, and `folder` is the name of the file's folder; each may be NULL. "name" must be
  * equal to the stem. "op_type" must be equal to the folder, unless it is absent or null. */
 const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,

@@ -23,7 +23,8 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* After all axes are read, read_expressions checks whether the expression can be evaluated. */
+/* Reads the text of an expression. Only when all axes are read, read_expressions checks whether the expression can be
+ * evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};
@@ -37,8 +38,8 @@ static int read_expression(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Without a "type", the axis is const if it has a "value", as in flashinfer-bench. An axis with an expression is var
- * until its value is known. */
+/* If "type" is absent, the axis is const if it has a "value", as in flashinfer-bench. An axis with an expression is var
+ * until fix_expression or fix_axes marks it as const. */
 static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
 			  const char **expression)
 {
@@ -157,8 +158,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* Gives each var axis without an expression a length: `length` plus a multiple of `step`. Computes the other var
- * axes. */
+/* Sets each var axis without an expression to `length` plus a multiple of `step`, so that the lengths differ if `step`
+ * is not 0. Computes the other var axes. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -171,8 +172,8 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 	return axis_expressions_compute(r->out, axis, at, why);
 }
 
-/* Tries some lengths of the var axes. Adds a note if an expression has no value for any of these lengths, for example
- * `8 // (n - n)`. This need not be an error, because workloads may have other lengths. */
+/* Tries some lengths of the var axes. Adds a note if an expression cannot be evaluated with any of these lengths, for
+ * example `8 // (n - n)`. This need not be an error, because workloads may have other lengths. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};
@@ -219,7 +220,7 @@ static void note_unchecked(struct reader *r, const struct json_step *at, const c
 	reader_note(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));
 }
 
-/* Returns whether a text is certainly not a Python expression. */
+/* Returns true if the text is certainly not a Python expression. */
 static bool is_no_expression(struct reader *r, const char *text)
 {
 	const char *source = arena_printf(r->arena, "_ = (%s\n)\n", text);
@@ -262,7 +263,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 		return;
 	for (int i = 0; i < d->input_count + d->output_count; i++)
 		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
-			return; /* a tensor is too large for any machine; each case reports this error */
+			return; /* a tensor exceeds the size limit; each case reports this error */
 	for (int i = 0; i < d->axis_count; i++)
 		if (axis[i] > 0)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "dataset/definition_load.h"
 
-/* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
+/* Limits of a definition file. Real definitions have about twenty axes and tensors, and a few constraints. */
 enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
 
 struct reader {
@@ -26,8 +26,8 @@ struct reader {
 int reader_expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found);
 /* Adds a note with a position. Does nothing if there are already NOTES notes. */
 void reader_note(struct reader *r, const struct json_step *at, const char *sentence);
-/* Adds a note for each unknown field. There are at most NOTES notes, because the text is scanned again for the position
- * of each note. */
+/* Adds a note for each unknown field. Adds at most NOTES notes, because finding the position of each field scans the
+ * text again. */
 void reader_note_unknown(struct reader *r, const struct json_step *at, const cJSON *object,
 			 const char *const *known, int count);
 int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
@@ -38,13 +38,13 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 /* Reads a list of non-empty strings; the list may be absent. */
 int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
 		   int *count);
-/* Finds the object under `key`. Returns the number of members of the object, at most `most`, or -1 with a message on
- * error. */
+/* Finds the object under `key`. Returns the number of its members. Returns -1 with a message if there are more than
+ * `most`, or on another error. */
 int reader_members(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out);
 
 /* definition_load_left_out.c */
 
-/* Returns why no case passes an input, or NULL if cases pass it. */
+/* Returns why cases do not pass an input to the reference, or NULL if they pass it. */
 const char *why_input_is_left_out(const cJSON *input);
 
 /* definition_load_axes.c */
@@ -59,8 +59,8 @@ int read_constraints(struct reader *r, const cJSON *json);
 /* definition_load_reference.c */
 
 int read_reference(struct reader *r, const cJSON *json);
-/* Finds the code that makes inputs. Adds a note if that code has no function to call. Only the cases that need the
- * function then fail. */
+/* Finds the code that makes inputs. Adds a note if that code has no function to call. This is not an error, because
+ * only the cases that need the function fail. */
 void find_input_code(struct reader *r);
 /* Copies a member that has Python source. Returns "" if the member is absent. */
 const char *read_source(struct reader *r, const cJSON *json, const char *key);

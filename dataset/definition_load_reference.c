@@ -6,7 +6,7 @@
 #include "dataset/input_code.h"
 #include "dataset/python_names.h"
 
-/* Reports that a reference is invalid because it has no function to call. */
+/* Reports that a reference is invalid because it has no function that reftest can call. */
 static int no_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline)
 {
 	static const char wanted[] = "expected Python source with a function run() or …_reference() at top level";
@@ -36,9 +36,8 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 	arena_free(&scratch);
 }
 
-/* Checks that the reference is Python, as far as the outline can tell. Also finds the function that is called. If the
- * outline is not sure, accepts the reference. If the reference then has a syntax error, its cases report the error when
- * they run. */
+/* Checks the syntax of the reference, and finds the function that reftest calls. Accepts the reference if
+ * entry_point_find is unsure; if it does have a syntax error, its cases report the error when they run. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;

@@ -4,8 +4,8 @@
 
 static const char run_name[] = "run", reference_suffix[] = "_reference";
 
-/* Returns whether this is a name that FlashInfer's tracer gives to references. Rejects names that are not ASCII,
- * because Python normalises such a name, so the function may have another name in the module. */
+/* Returns whether FlashInfer's tracer gives references a name of this form. Rejects names that are not ASCII, because
+ * Python normalizes them: in the module, the function may have another name. */
 static bool is_reference_name(const char *name)
 {
 	size_t length = strlen(name), suffix = sizeof reference_suffix - 1;

@@ -1,10 +1,10 @@
-/* entry_point - decides which function of a reference is called. */
+/* entry_point - decides which function of a reference reftest calls. */
 #ifndef REFTEST_DATASET_ENTRY_POINT_H
 #define REFTEST_DATASET_ENTRY_POINT_H
 
 #include "dataset/python_outline.h"
 
-/* Reads the source of a reference, and finds the function that is called:
+/* Reads the source of a reference, and finds the function that reftest calls:
  *   - `run`, if a statement may bind this name;
  *   - otherwise, the last function at top level with a name that ends with "_reference", because FlashInfer's tracer
  *     uses such names;

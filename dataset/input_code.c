@@ -21,8 +21,8 @@ static const struct python_function *function_of_init(const struct python_outlin
 	return outline->function_count == 1 && !outline->functions[0].is_async ? &outline->functions[0] : NULL;
 }
 
-/* Returns whether the function needs a value for this axis: its parameter with the axis's name has no default, or no
- * parameter has this name and **kwargs takes the value. */
+/* Returns whether the value of this axis must be passed to the function: the function has a parameter with the name of
+ * the axis and without a default, or it has no such parameter but has **kwargs. */
 static bool needs(const struct python_function *function, const char *axis)
 {
 	bool takes_any = false;

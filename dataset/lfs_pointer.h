@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 
-/* Returns whether the bytes of a file begin like a Git LFS pointer. The file may be of any kind. */
+/* Returns whether the contents of a file begin like a Git LFS pointer. */
 enum { LFS_POINTER_HEAD = 43 }; /* number of bytes that lfs_pointer_begins looks at */
 bool lfs_pointer_begins(const void *bytes, size_t length);
 /* Returns the command that fetches a file from Git LFS. */

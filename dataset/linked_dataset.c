@@ -20,7 +20,7 @@
 #include "base/unsafe_character.h"
 #include "dataset/definition.h"
 
-enum { NAME_BYTES = 200 }; /* the most bytes of a name that becomes the name of a link */
+enum { NAME_BYTES = 200 }; /* the maximum length of the name or op_type of a definition */
 
 static const char problem_file[] = "definition.json", problem_workloads[] = "workload.jsonl", problem_truth[] = "truth.py";
 
@@ -80,7 +80,8 @@ static const char *folder_of(struct maker *maker, const char *path)
 	return arena_copy(&maker->arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Reads a file as JSON. Returns NULL if the file is not JSON. The loader later reports the error with its position. */
+/* Reads a file as JSON. Returns NULL if the file is not JSON. In this case, definition_load later reports the error
+ * with its position. */
 static cJSON *read_json(const char *path)
 {
 	struct buf bytes = {0};
@@ -158,8 +159,8 @@ static int sort_links(struct maker *maker)
 	return 0;
 }
 
-/* If the file has no op_type, the last component of the path `folder` is the op_type. If the file has no name, `name`
- * becomes the name of the definition. */
+/* Adds the definition in the file `path`. If the file has no "op_type", the last component of `folder` is the op_type.
+ * If the file has no "name", the name is `name`. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {
@@ -181,7 +182,7 @@ static int add_definition(struct maker *maker, const char *path, const char *fol
 		   : err_set(maker->err, "%s: there are more than %d definitions", path, LINKED_FILES);
 }
 
-/* Adds the definition of a problem, which is a folder with definition.json. */
+/* Adds the definition of a problem, i.e. of a folder with a file definition.json. */
 static int add_problem(struct maker *maker, const char *folder)
 {
 	return add_definition(maker, arena_printf(&maker->arena, "%s/%s", folder, problem_file), folder_of(maker, folder),
@@ -252,7 +253,7 @@ static int add_folder(struct maker *maker, const char *folder)
 
 /* --- the links themselves -------------------------------------------------------------------------------------- */
 
-/* Creates the folder of a path and its parents. */
+/* Creates the folder that contains `path`, and the parents of this folder. */
 static int make_folders(const char *path, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -303,8 +304,8 @@ static void remove_others(struct maker *maker, const char *root, const char *kin
 	}
 }
 
-/* Writes the root of the dataset for `paths` to `root`. The same paths always have the same root, and therefore the
- * same cache. */
+/* Writes the root of the dataset for `paths` to `root`. The root depends only on `paths`, so a later run with the same
+ * paths finds the cache of this run. */
 static int name_root(const struct string_list *paths, char *root, size_t size, struct err *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

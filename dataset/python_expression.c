@@ -34,7 +34,7 @@ static bool at_comprehension(const struct python_parser *p)
 	return is(p, "for") || is(p, "async");
 }
 
-/* If `for … in … if …` follows an element, reads it; the element then belongs to a comprehension. */
+/* Reads `for … in … if …` after the element of a comprehension. Reads nothing if there is no `for`. */
 static void comprehension(struct python_parser *p)
 {
 	bool mentioned = p->mentioned, bind = p->binds_wanted;
@@ -164,8 +164,8 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Records whether the current token is the wanted name, or a function such as exec or globals, which may bind any name
- * of the module. */
+/* Records whether the current token is the name `wanted`, or the name of a function that may bind any name of the
+ * module, such as exec or globals. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -294,7 +294,7 @@ void python_expressions(struct python_parser *p)
 /* --- parameters ---------------------------------------------------------------------------------------------- */
 
 struct parameter_list {
-	struct python_parameter *items; /* NULL: nothing is recorded */
+	struct python_parameter *items; /* NULL: the parameters are not recorded */
 	int count, room;
 	enum python_parameter_kind kind; /* kind of the next parameter */
 	bool defaults;                   /* an earlier parameter has a default */

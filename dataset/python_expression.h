@@ -1,6 +1,6 @@
 /* python_expression - parses the expressions of Python and the parameters of functions. The parser does not know the
- * precedence of operators. Each function reads on from the current token, and reports an error in the parser's
- * tokens. */
+ * precedence of operators. Each function starts at the current token, and reports an error through
+ * python_tokens_fail. */
 #ifndef REFTEST_DATASET_PYTHON_EXPRESSION_H
 #define REFTEST_DATASET_PYTHON_EXPRESSION_H
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { PYTHON_PARAMETERS = 1024 /* the most parameters of a function */ };
+enum { PYTHON_PARAMETERS = 1024 /* the maximum number of parameters */ };
 
 enum python_parameter_kind {
 	PARAMETER_POSITIONAL_ONLY, /* before `/` */
@@ -22,7 +22,7 @@ struct python_parameter {
 
 struct python_function {
 	const char *name;
-	int line; /* of its `def`, from 1 */
+	int line; /* the line of its `def`, from 1 */
 	bool is_async, decorated;
 	const struct python_parameter *parameters; /* in the order of the source */
 	int parameter_count;

@@ -1,7 +1,7 @@
 /* python_names - reads the tokens of a source once, and records which names the source binds and which names it uses.
  * The module builds no tree: the tokens beside a name, the brackets around it and the kind of its statement show
- * whether the name is bound. In a case of doubt, the name counts as bound, because a false alarm is worse than a missed
- * name. */
+ * whether the name is bound. In case of doubt, a name counts as bound, because a false alarm is worse than an undefined
+ * name that is not reported. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>
@@ -24,14 +24,14 @@ enum bracket {
 /* The kind of the current statement. The kind says whether the names of the statement are bound or used. */
 enum statement {
 	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
-	STATEMENT_BLOCK, /* the statement begins with a keyword, and its ':' begins a block */
+	STATEMENT_BLOCK, /* a statement such as `if`, with a ':' and a block after it */
 	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound by the statement */
 };
 
 /* What comes next in a def or class statement. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* The keyword whose targets are being read: the names up to the end of the targets are bound. */
+/* Whether the names that are read now are the targets of `for` or `as`, which the statement binds. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {
@@ -45,7 +45,7 @@ struct reader {
 	struct python_token before, token, after; /* `after` equals t.token */
 	struct names bound, used, candidates; /* candidates: the names of the statement that are targets if '=' follows */
 	enum bracket bracket[PYTHON_BRACKETS];
-	int lambda[PYTHON_BRACKETS]; /* the depths of lambdas whose ':' was not read yet */
+	int lambda[PYTHON_BRACKETS]; /* the bracket depths of the lambdas whose ':' was not read yet */
 	int depth, lambdas;
 	enum statement statement;
 	bool begins;     /* the token is the first of its statement */
@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : (one->length > other->length) - (one->length < other->length);
 }
 
-/* Names that exist in every module although no statement binds them. `_` is often added by gettext. */
+/* Names that exist in every module although no statement binds them, and `_`, which gettext often adds. */
 static bool is_builtin(const struct python_token *token)
 {
 	static const char *const names[] = {
@@ -129,8 +129,7 @@ static bool is_builtin(const struct python_token *token)
 	return is_any(token, names, COUNT(names));
 }
 
-/* Python compares names in a normal form of Unicode, so two different names that are not ASCII may be equal for
- * Python. */
+/* Python normalizes names, so two names that are not ASCII may be spelled differently but be equal. */
 static bool is_ascii(const struct python_token *token)
 {
 	for (size_t i = 0; i < token->length; i++)
@@ -141,7 +140,7 @@ static bool is_ascii(const struct python_token *token)
 
 /* ---- names ---- */
 
-/* Returns whether all brackets above `depth` belong to a list of targets. */
+/* Returns whether all open brackets deeper than `depth` are of the kind BRACKET_GROUP. */
 static bool only_groups(const struct reader *r, int depth)
 {
 	for (int i = depth; i < r->depth; i++)
@@ -337,8 +336,7 @@ static void keyword(struct reader *r)
 	}
 }
 
-/* Returns whether this is the first word of a `match`, `case` or `type` statement, or of a statement that looks like
- * such a statement. */
+/* Returns whether the token begins a `match`, `case` or `type` statement, or a statement that looks like one. */
 static bool is_soft_keyword(const struct reader *r)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"}, *const others[] = {"=", ".", ",", ":", ";"};

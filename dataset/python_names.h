@@ -1,10 +1,10 @@
 /* python_names - finds the names that Python source uses but does not define.
  *
  * A name counts as defined if any statement of the source binds it, in any scope and branch: an assignment, a
- * parameter, an import, a loop, `with`, `global`. An undefined name therefore raises NameError if its line runs. Names
- * inside f-strings and in annotations of variables are not examined. After `from __future__ import annotations`, no
- * annotation is examined. If a source may define any name (`from m import *`, exec, globals) or handles NameError, no
- * name is reported. */
+ * parameter, an import, a loop, `with`, `global`. If a name is not defined in this sense, the line that uses it raises
+ * NameError when it runs. Names inside f-strings and in annotations of variables are not examined. After `from
+ * __future__ import annotations`, no annotation is examined. If a source may define any name (`from m import *`, exec,
+ * globals) or handles NameError, no name is reported. */
 #ifndef REFTEST_DATASET_PYTHON_NAMES_H
 #define REFTEST_DATASET_PYTHON_NAMES_H
 

@@ -206,8 +206,8 @@ static void block(struct python_parser *p)
 		next(p);
 }
 
-/* Reads the block of a def or class. Loops and functions around the def or class do not make `break` and `return` valid
- * in the block. Names that the block binds are not names of the module. */
+/* Reads the block of a def or class. In the block, loops and functions around the def or class do not count: they do
+ * not make `break` or `return` valid. Names that the block binds are not names of the module. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;
@@ -299,7 +299,7 @@ static void type_parameters(struct python_parser *p)
 	next(p);
 }
 
-/* Returns NULL if the function is not at top level. */
+/* Adds a function to the outline. Returns NULL if the function is not at top level. */
 static struct python_function *add_function(struct python_parser *p, bool is_async, bool decorated)
 {
 	if (p->blocks > 0)
@@ -395,7 +395,7 @@ static const struct {
 	void (*read)(struct python_parser *p);
 	/* The clause that the keyword begins, for example ELSE. 0: the keyword begins a new statement. */
 	int needs;
-	int then;  /* what may follow */
+	int then;  /* the clauses that may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
     {"elif", if_clause, ELIF, ELIF | ELSE},
@@ -424,8 +424,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 }
 
 /* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. The parser also skips a line in which one of these words is only a name. This
- * does no harm, because such lines are rare. */
+ * `match`, `case` and `type` statements. Also skips a line in which one of these words is an ordinary name, because
+ * such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -489,7 +489,7 @@ static void statements(struct python_parser *p)
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
 /* Call this after an error. The cause of the error may be an earlier bracket that is never closed. If a bracket is open
- * at the error, reads on to the end of the text. If the bracket is never closed, reports the bracket instead of the
+ * at the error, reads on to the end of the text. If this bracket is still open there, reports it instead of the
  * error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {

@@ -17,7 +17,8 @@
 enum python_outline_answer {
 	PYTHON_OUTLINE_OK,
 	PYTHON_OUTLINE_ERROR, /* CPython refuses the source */
-	/* The parser stopped, because nesting or lists went beyond its limits: nothing is known. */
+	/* The parser stopped early, for example because the source is nested too deeply, so it knows nothing about the
+	 * source. */
 	PYTHON_OUTLINE_UNSURE
 };
 
@@ -26,27 +27,27 @@ struct python_outline {
 	 * same name, only the last one is listed. */
 	const struct python_function *functions;
 	int function_count;
-	/* A statement other than the `def` lines at column 0 may bind the name that the caller asked for: an
-	 * assignment, an import, a class, a `def` inside `if`, `global`. */
+	/* A statement other than a `def` at column 0 may bind `wanted`, for example an assignment, an import, a class,
+	 * a `def` inside `if`, or `global`. */
 	bool binds_wanted;
-	/* A statement may bind any name: `from m import *`, exec, globals. */
+	/* A statement may bind any name, for example `from m import *`, or a statement that uses exec or globals. */
 	bool binds_any;
 	int line, column; /* position of the error, from 1; columns count characters */
 };
 
 enum {
-	PYTHON_FUNCTIONS = 4096 /* the most functions of an outline */
+	PYTHON_FUNCTIONS = 4096 /* the maximum number of functions in an outline */
 };
 
-/* Reads Python source. `wanted` is the name for `binds_wanted`, or NULL. The outline is allocated in `arena`. For
- * PYTHON_OUTLINE_ERROR, writes one sentence without the position to `err`: "'(' is never closed". */
+/* Reads Python source. `wanted`: the name that `binds_wanted` is about, or NULL. The outline is allocated in `arena`.
+ * For PYTHON_OUTLINE_ERROR, writes one sentence without the position to `err`: "'(' is never closed". */
 enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
 					       struct arena *arena, struct python_outline *out, struct err *err);
 
 /* Returns the last function with the name `name`, or NULL. */
 const struct python_function *python_outline_function(const struct python_outline *outline, const char *name);
-/* Returns false if no statement of the source can bind `wanted`, which must be the name that python_outline_read
- * got. */
+/* Returns false if no statement of the source can bind `wanted`, which must be the name that was passed to
+ * python_outline_read. */
 bool python_outline_may_define(const struct python_outline *outline, const char *wanted);
 
 #endif

@@ -18,10 +18,10 @@ struct python_parser {
 	struct arena *arena;
 	struct python_function *functions; /* the functions at top level; NULL until the first one */
 	int function_count;
-	const char *wanted; /* the name for `binds_wanted`; NULL: none */
+	const char *wanted; /* the name that `binds_wanted` is about; NULL: none */
 	bool binds_wanted, binds_any; /* as in struct python_outline */
-	struct python_place place; /* of the last function */
-	bool grammar;              /* the error is not in a token, but in the order of the tokens */
+	struct python_place place; /* the position of the last function */
+	bool grammar;              /* the error is in the grammar, not in a token */
 	int depth;
 	int blocks;        /* the number of indented blocks around the statement */
 	bool in_function;  /* `return` is valid */
@@ -71,7 +71,7 @@ static inline bool is_word(const struct python_parser *p, const char *word)
 	       memcmp(word, p->t.token.at, p->t.token.length) == 0;
 }
 
-/* Reports that the current token is not what the grammar needs. */
+/* Reports that the grammar requires `what` instead of the current token. */
 static inline void expected(struct python_parser *p, const char *what)
 {
 	static const char *const names[] = {
@@ -103,7 +103,8 @@ static inline void expect(struct python_parser *p, const char *text)
 	expected(p, what);
 }
 
-/* Marks the names that a statement binds: the names that were read since the last call of `bind_nothing`. */
+/* If `wanted` was among the names that were read since the last call of bind_nothing, records that the statement may
+ * bind it. */
 static inline void bind_mentioned(struct python_parser *p)
 {
 	if (p->mentioned && !p->in_namespace)
@@ -127,7 +128,7 @@ static inline void bound_name(struct python_parser *p, const char *what)
 	next(p);
 }
 
-/* Increments the nesting depth; gives up beyond the limit. */
+/* Increments the nesting depth. Beyond the limit, stops the parser and returns false. */
 static inline bool deeper(struct python_parser *p)
 {
 	if (++p->depth <= PYTHON_DEPTH)

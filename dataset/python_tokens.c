@@ -76,7 +76,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Bytes above 127 count as letters here. check_character reports the characters among them that are not letters. */
+/* Counts all bytes above 127 as letters. check_character later reports characters outside ASCII that are not
+ * letters. */
 static bool is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
@@ -121,9 +122,8 @@ static uint32_t code_of(const char *text, size_t length)
 	return 0;
 }
 
-/* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. The list
- * has the characters with which word processors and chats replace quotes, dashes and spaces. The list is not
- * complete. */
+/* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. Knows only
+ * the characters with which word processors and chats replace quotes, dashes and spaces. */
 static bool is_punctuation(uint32_t code)
 {
 	return (code >= 0xA0 && code <= 0xA9) || (code >= 0x2000 && code <= 0x203E) ||
@@ -189,7 +189,7 @@ static void skip_digits(struct python_tokens *t, int base)
 		t->at++;
 }
 
-/* A keyword may follow a number directly, as in `1if x else 2`. In this case it is certain where the number ends. */
+/* A keyword may follow a number directly, as in `1if x else 2`. */
 static bool keyword_follows(const struct python_tokens *t)
 {
 	static const char *const words[] = {"and", "else", "for", "if", "in", "is", "or", "not"};
@@ -237,7 +237,7 @@ static void scan_number(struct python_tokens *t)
 /* --- strings ------------------------------------------------------------------------------------------------- */
 
 struct string {
-	const char *from; /* the first byte of the string: of its prefix or, if it has no prefix, of its quote */
+	const char *from; /* the first byte of the string's prefix, or of its opening quote if it has no prefix */
 	char quote;
 	bool triple, raw, bytes, braces; /* braces: the string is an f-string or a t-string */
 };
@@ -318,7 +318,7 @@ static void skip_format(struct python_tokens *t, const struct string *string, in
 		} else if (*t->at == '\\') {
 			skip_escape(t, string);
 		} else if (is_line_end(*t->at) && !string->triple) {
-			python_tokens_give_up(t); /* some versions of Python accept this */
+			python_tokens_give_up(t); /* some versions of CPython accept this */
 		} else {
 			t->at++;
 		}
@@ -412,7 +412,8 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* the position of the f-string itself if the error is in a string inside it */
+		/* an error in a string inside an f-string is reported at the beginning of the f-string */
+		t->wrong_at = from;
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */
@@ -482,7 +483,8 @@ static bool inconsistent(struct python_tokens *t)
 	return false;
 }
 
-/* Compares the indentation of a line with the open blocks, and sets how many open blocks remain. */
+/* Compares the indentation of a line with that of the open blocks, and sets t->wanted to the indentation level of the
+ * line. */
 static bool set_level(struct python_tokens *t, struct python_indent width)
 {
 	const struct python_indent *now = &t->indent[t->level];
@@ -507,8 +509,8 @@ static bool set_level(struct python_tokens *t, struct python_indent width)
 	return width.bytes == t->indent[t->wanted].bytes || inconsistent(t);
 }
 
-/* Skips blank lines, and the indentation of the next line. Sets t->wanted to the level of this indentation. Returns
- * false at an error. */
+/* Skips blank lines, and the indentation of the next line. Sets t->wanted to the level of the indentation of that line.
+ * Returns false at an error. */
 static bool begin_line(struct python_tokens *t)
 {
 	for (;;) {
@@ -559,7 +561,8 @@ static bool skip_space(struct python_tokens *t)
 	return t->stop == PYTHON_READING;
 }
 
-/* Returns whether the text ended. The end of the text also ends the last line and all blocks. */
+/* Returns whether the text has ended. If so, also sets the token: PYTHON_NEWLINE after the last line, then PYTHON_END.
+ * A bracket that is still open is an error. */
 static bool scan_end(struct python_tokens *t)
 {
 	if (t->at < t->end)
@@ -578,7 +581,7 @@ static bool scan_end(struct python_tokens *t)
 	return true;
 }
 
-/* Sets the INDENT or DEDENT token that the line needs. Returns false if the line needs no such token. */
+/* If the line begins with an INDENT or DEDENT token, sets this token. Otherwise returns false. */
 static bool scan_level(struct python_tokens *t)
 {
 	if (t->wanted == t->level)

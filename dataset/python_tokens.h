@@ -1,10 +1,10 @@
 /* python_tokens - splits Python source into tokens, and reports the lexical errors that every version of CPython 3
  * reports.
  *
- * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
- * An f-string (or t-string) is one token, which includes everything inside its braces. The scanner reports an error
- * only if every version of CPython from 3.8 on does. The scanner stops without an error if it is not certain what
- * CPython does (nesting deeper than CPython's limits, a backslash inside indentation). */
+ * The scanner supports the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string
+ * prefixes. An f-string (or t-string) is one token, which includes everything inside its braces. The scanner reports an
+ * error only if every version of CPython from 3.8 on reports one. It stops without an error where it does not know what
+ * CPython does, for example at a backslash inside indentation. */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 
@@ -32,7 +32,7 @@ struct python_token {
 };
 
 enum {
-	PYTHON_BRACKETS = 200, /* CPython's limits of open brackets and of indentation */
+	PYTHON_BRACKETS = 200, /* CPython's limits for open brackets and for indentation levels */
 	PYTHON_INDENTS = 100
 };
 
@@ -49,7 +49,7 @@ struct python_tokens {
 	const char *bracket[PYTHON_BRACKETS]; /* the open brackets */
 	int open;
 	struct python_indent indent[PYTHON_INDENTS];
-	int level, wanted; /* level: the current indentation level; wanted: the level of the line that begins */
+	int level, wanted; /* level: the current indentation level; wanted: the indentation level of the new line */
 	bool line_begins, measured; /* line_begins: the next token is the first of its line; measured: the indentation
 				     * of this line was read */
 	enum python_stop stop;
@@ -64,7 +64,7 @@ void python_tokens_next(struct python_tokens *t);
 /* Returns whether the current token is the sign or keyword `text`. */
 bool python_tokens_is(const struct python_tokens *t, const char *text);
 
-/* Stops at an error. If python_tokens_fail is called again, the first error is kept. */
+/* Stops at an error. If there was an error before, the first error is kept. */
 void python_tokens_fail(struct python_tokens *t, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Stops without an error, because the scanner does not know what CPython does with the text. */

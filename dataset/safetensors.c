@@ -209,8 +209,8 @@ static uint64_t header_length(const unsigned char *data)
 	return length;
 }
 
-/* Returns the size of the length field and the header together. `data` is the beginning of the file. It must contain at
- * least the length field, or the whole file if the file is shorter. Returns -1 with a message on error. */
+/* Returns the size of the length field and the header together. `data` is the beginning of the file. `data` must
+ * contain at least the length field, unless the whole file is shorter. Returns -1 with a message on error. */
 static int64_t head_length(const char *path, const unsigned char *data, size_t length, struct err *err)
 {
 	uint64_t header = length < LENGTH_BYTES ? 0 : header_length(data);
@@ -228,7 +228,7 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 	return (int64_t)header + LENGTH_BYTES;
 }
 
-/* Parses the length field and the header, which have `head` bytes together. `length` is the size of the file. */
+/* Parses the length field and the header, which together have `head` bytes. `length` is the size of the file. */
 static int parse_head(const char *path, const unsigned char *data, int64_t head, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err)
 {
@@ -283,7 +283,7 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
 }
 
-/* Reads and parses the header. The length field and the header come from one read, whose bytes stay in `head`. */
+/* Reads the length field and the header in one read, parses them, and keeps their bytes in out->head. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
 	size_t length = (size_t)out->st.st_size, first = LFS_POINTER_HEAD;
@@ -382,10 +382,12 @@ static int compare_places(const void *a, const void *b)
 	return (left->bytes > right->bytes) - (left->bytes < right->bytes); /* empty tensors come first */
 }
 
-/* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one of them. */
+/* The state of safetensors_digest, which reads a file from its beginning to its end. Each byte after the header belongs
+ * to exactly one tensor. */
 struct walk {
 	const struct safetensors *file;
-	/* part: computes the digest of the current tensor; NULL if the caller does not need that digest. */
+	/* whole: for the digest of the file. part: for the digest of the current tensor; NULL if no digests of tensors
+	 * are needed. */
 	struct hash *whole, *part;
 	int64_t at;
 };
@@ -399,7 +401,7 @@ static void hash_both(const unsigned char *bytes, size_t length, void *context)
 		hash_add(walk->part, bytes, length);
 }
 
-/* Reads the next `bytes` bytes of the file. If `digest` is not NULL, stores the digest of these bytes in it. */
+/* Reads the next `bytes` bytes of the file. If `digest` is not NULL, writes their digest to it. */
 static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
 {
 	walk->part = digest != NULL ? hash_begin() : NULL;

@@ -28,7 +28,7 @@ struct safetensor {
 struct safetensors {
 	const struct safetensor *tensors; /* sorted by name */
 	int count;
-	int fd;          /* the descriptor; -1: not open. safetensors_close frees this member and the members below */
+	int fd;          /* the descriptor; -1: not open. safetensors_close closes it and frees `head` */
 	struct stat st;  /* stat of the file before the first read */
 	struct buf head; /* the length field and the header as they were read */
 };
@@ -48,9 +48,9 @@ enum safetensors_answer {
  * dataset's root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Reads the whole file and computes digests. Stores the digest of the whole file (with the header as it was parsed) in
- * `content`. If `tensors` is not NULL, stores one digest for each tensor in it. Returns false if the file cannot be
- * read, or was truncated after it was opened. */
+/* Reads the whole file and computes digests. Writes the digest of the whole file to `content`, using the header bytes
+ * that safetensors_open parsed. If `tensors` is not NULL, writes the digest of each tensor to it. Returns false if the
+ * file cannot be read, or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 /* Returns, for example, "BF16"; NULL if the format has no name for this type. */
@@ -62,7 +62,7 @@ const struct safetensor *safetensors_expect(const struct safetensors *file, cons
 					    struct err *err);
 void safetensors_close(struct safetensors *file);
 
-/* Parses the contents of a file in memory. Checks the header as safetensors_open does. Returns 0 or -1. */
+/* Parses the contents of a file in memory. Makes the same checks as safetensors_open. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);
 

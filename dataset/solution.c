@@ -50,7 +50,7 @@ static const char *read_text(struct reader *r, const struct json_step *up, const
 	return text != NULL ? arena_string(r->arena, text) : NULL;
 }
 
-/* Reads a name, which must equal the corresponding part of the path. */
+/* Reads a name, which must equal `place`, the corresponding part of the path. */
 static const char *read_name(struct reader *r, const cJSON *json, const char *key, const char *place)
 {
 	const struct json_step at = {.key = key};
@@ -67,7 +67,7 @@ static const char *read_name(struct reader *r, const cJSON *json, const char *ke
 
 static const struct json_step at_spec = {.key = "spec"};
 
-/* If `out` is not NULL, stores copies of the strings in `out`, and their number in `count`. */
+/* Checks a list of strings. If `out` is not NULL, writes copies of the strings to it, and their number to `count`. */
 static int read_strings(struct reader *r, const cJSON *spec, const char *key, bool required, const char *const **out,
 			int *count)
 {
@@ -106,7 +106,7 @@ static int read_language(struct reader *r, const cJSON *spec)
 	return languages[0] != NULL ? 0 : -1;
 }
 
-/* Adds a note for each language that no version of the formats has. */
+/* Adds a note for each language that no version of the format allows. */
 static void note_unknown_languages(struct reader *r)
 {
 	static const char *const known[] = {"python", "pytorch",  "triton",  "cpp",    "cuda",    "cuda_cpp",
@@ -128,8 +128,8 @@ static void note_unknown_languages(struct reader *r)
 	}
 }
 
-/* Reads the members that say how the entry point is loaded and how it is called. Ignores a value that has the wrong
- * type, as flashinfer-bench does. */
+/* Reads "destination_passing_style" and "binding". Ignores a value that has the wrong type, as flashinfer-bench
+ * does. */
 static void read_calling(struct reader *r, const cJSON *spec)
 {
 	const cJSON *writes = json_member(spec, "destination_passing_style");

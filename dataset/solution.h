@@ -1,6 +1,6 @@
 /* solution - reads a solution from its JSON text. A solution is an implementation of a definition for flashinfer-bench.
- * The file contains its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs
- * solutions. */
+ * The file contains the source files of the implementation. `reftest check` reports what is wrong with the file;
+ * engine/solution_truth.h runs solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
 
@@ -8,13 +8,13 @@
 #include "base/err.h"
 
 enum {
-	SOLUTION_BYTES = 64 << 20, /* the most bytes of a file */
-	SOLUTION_SOURCES = 4096	   /* the most source files of a solution */
+	SOLUTION_BYTES = 64 << 20, /* the maximum size of a solution file */
+	SOLUTION_SOURCES = 4096	   /* the maximum number of source files */
 };
 
 /* How a solution returns its outputs. */
 enum solution_outputs {
-	SOLUTION_UNSAID,  /* the file does not say how; by default, a solution gets its outputs as arguments */
+	SOLUTION_UNSAID,  /* the file does not say how; flashinfer-bench then assumes SOLUTION_WRITES */
 	SOLUTION_RETURNS, /* a solution returns its outputs */
 	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets as arguments after the inputs */
 };
@@ -36,13 +36,15 @@ struct solution {
 	int note_count;
 };
 
-/* The parts of the path of a solution. If a member is not NULL, the file must contain the same value. */
+/* The parts of the path of a solution. Each part must equal the member of the same name in the file, unless the part is
+ * NULL. */
 struct solution_place {
 	const char *author, *definition, *name;
 };
 
 /* Reads a solution; `path` appears in messages. Returns NULL with a message about the first error. A source whose path
- * ends in .py must be Python (dataset/python_outline.h). The entry point must be a function of such a source. */
+ * ends in .py must be Python (dataset/python_outline.h). If the source of the entry point ends in .py, it must define
+ * the function of the entry point. */
 const struct solution *solution_load(const char *path, const struct solution_place *place, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 

@@ -7,9 +7,9 @@
  *      "constants": {"eps": 1e-6}},
  *     {"op": "gemm", "inputs": {"A": "normed", "B": "proj"}, "outputs": {"C": "y"}}]
  *
- * The keys of "inputs" and "outputs" are the names by which the op family knows the tensors. The values are names of
- * the definition, or names of tensors that exist only between steps. A list of names stands for an object in which each
- * key equals its value. */
+ * The keys of "inputs" and "outputs" are the names of tensors in the op family. The values are names of the
+ * definition's inputs and outputs, or names of tensors that exist only between steps. If all keys equal their values, a
+ * list of names may replace the object. */
 #ifndef REFTEST_DATASET_TRUTH_CHAIN_H
 #define REFTEST_DATASET_TRUTH_CHAIN_H
 
@@ -35,9 +35,10 @@ struct chain_tensor {
 	int rank, axis[CHAIN_RANK]; /* indexes into chain_scope.axes */
 };
 
-/* `tensor` is an index: the inputs come first, then (from input_count on) the outputs, and then chain.tensors. */
+/* `tensor` is an index into three lists that follow each other: the inputs, the outputs (from input_count on), and
+ * chain.tensors. */
 struct chain_arg {
-	const char *name; /* the name by which the op family knows the tensor */
+	const char *name; /* the name of the tensor in the op family */
 	int tensor;
 };
 
@@ -57,9 +58,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. `text` contains `json` at the place `at` (NULL: `json` is the whole text); both are used for messages
- * only. Returns NULL with a message if a step uses a tensor that no earlier step makes, if a tensor is made twice, or
- * if no step makes an output of the definition. */
+/* Reads a chain. `text` and `at`, the position of `json` in `text` (NULL: `json` is the whole text), are used for
+ * messages only. Returns NULL with a message if a step uses a tensor that no earlier step makes, if a tensor is made
+ * twice, or if no step makes an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-enum { TRUTH_BYTES = 4 << 20 /* the most bytes of a file */ };
+enum { TRUTH_BYTES = 4 << 20 /* the maximum size of a file in truths/ */ };
 
 /* Checks that the text is UTF-8 and that, as far as dataset/python_outline.h can tell, it is Python that defines `run`.
  * Returns NULL, or a sentence that says what is wrong. The sentence begins with `path` and is allocated in `arena`. */

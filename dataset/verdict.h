@@ -1,9 +1,8 @@
 /* verdict - the result of one case, and its JSON form. The judge (the process that compares outputs) sends verdicts in
  * this JSON form, and the store keeps them in this form. verdict.c has the names of statuses; verdict_write.c and
  * verdict_parse.c write and read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse
- * and to docs/json.md. A field that passed verdicts may have must also be added to verdict_head
- * (dataset/verdict_head.c). docs/architecture.md ("Another status") lists the places that a new status or a new reason
- * changes. */
+ * and to docs/json.md. If a passed verdict can have the field, add the field to verdict_head (dataset/verdict_head.c)
+ * too. To add a status or a reason, see "Another status" in docs/architecture.md. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -30,12 +29,12 @@ enum status {
 	STATUS_COUNT
 };
 
-/* The most letters of a status's name, which is the width of a column in lists of results. */
+/* The length of the longest name of a status, which is the width of a column in lists of results. */
 enum { STATUS_NAME_MAX = 8 };
 
-/* What supports a definition whose status is `checked`. */
+/* Why one should trust a definition whose status is `checked`. */
 enum checked_kind {
-	CHECKED_ONLY,	    /* its checks alone */
+	CHECKED_ONLY,	    /* only the checks of its cases passed */
 	CHECKED_APPROVED,   /* a person approved the reference */
 	CHECKED_UNATTESTED, /* a ground truth agrees, but uses a constant whose value only the reference confirms */
 	CHECKED_KINDS
@@ -49,7 +48,7 @@ enum reason {
 	REASON_MUTATED_INPUT = 6, REASON_GROUND_TRUTHS_DISAGREE = 7,
 	/* skipped */
 	REASON_NO_GROUND_TRUTH = 8, REASON_MEMORY = 9, REASON_MISSING_BLOB = 10, REASON_UNSUPPORTED_DEVICE = 11,
-	REASON_WEAK = 12, /* an output of all zeros would pass every case of the definition */
+	REASON_WEAK = 12, /* every case of the definition would also pass if the output were all zeros */
 	/* error */
 	REASON_RAISED = 13, REASON_CRASHED = 14, REASON_TIMEOUT = 15, REASON_GROUND_TRUTH = 16,
 	REASON_OUT_OF_BOUNDS = 17, /* the reference overwrote the canary bytes around a tensor */
@@ -58,13 +57,13 @@ enum reason {
 	/* Gradients need the reference to run in float64, but the reference cannot run in float64. */
 	REASON_UNSUPPORTED_DTYPE = 19,
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
-	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of
-	 * time */
+	/* error: the reference reached a limit of the sandbox (workers/sandbox/sandbox_limits.c); if it reaches the
+	 * time limit, the reason is REASON_TIMEOUT */
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
-	/* skipped: the definition does not say what a case needs */
+	/* skipped: the definition lacks something that a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
-	/* the definition's own code failed to make the inputs; the case is an error, or skipped if reftest chose the
-	 * axis values */
+	/* the definition's own code failed to make the inputs; status skipped if reftest chose the axis values,
+	 * otherwise error */
 	REASON_INPUTS = 26,
 	/* failed: the name, the description or the models of the definition contradict the axes of the definition */
 	REASON_CONSTANTS = 27,
@@ -75,7 +74,8 @@ enum reason {
 	REASON_COUNT
 };
 
-/* Groups of statuses, in the order of severity. The group of a status determines exit status, colours and reports. */
+/* Groups of statuses, in the order of severity. The exit status of reftest, colours and reports depend only on the
+ * group of a status. */
 enum status_group { GROUP_VERIFIED, GROUP_UNVERIFIED, GROUP_WRONG, GROUP_INVALID };
 
 const char *status_name(enum status status);
@@ -83,8 +83,7 @@ enum status_group status_group(enum status status);
 /* Returns the severity of a status. A definition gets the most severe status of its cases. */
 int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
-/* Returns true if the next run of the case may give another verdict. Verdicts with a reason for which this is true are
- * not stored. */
+/* Returns true if the next run of the case may give another verdict. Such verdicts are not stored. */
 bool reason_is_transient(enum reason reason);
 bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
@@ -112,17 +111,17 @@ struct named_value {
 	double value;
 };
 
-/* A ground truth that can be used. In a list of ground truths, the most preferred ground truth is first. */
+/* A ground truth of a case. Lists of ground truths are in order of preference, with the most preferred first. */
 struct truth {
 	/* For example "builtin" and the digest of the family's sources, or "flashinfer" and "0.7.2 (table …)". */
 	const char *name, *version;
-	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
-	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
+	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be used */
+	bool program; /* the ground truth is Python source in the dataset, which the pool runs in a separate process */
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
-	bool chain;   /* the definition's chain of operations; the judge computes this chain */
-	/* Says why this ground truth may contain the same mistake as the reference. The text is the end of a sentence:
-	 * "ada wrote both". A case that only such ground truths decide is `checked` and not passed. NULL: the ground
-	 * truth is independent. */
+	bool chain;   /* the ground truth is the definition's chain of operations, which the judge computes */
+	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence, for example
+	 * "ada wrote both". If all ground truths that decide a case have such a text, the case is `checked` instead of
+	 * passed. NULL: the ground truth is independent. */
 	const char *related;
 };
 
@@ -134,12 +133,11 @@ struct truths {
 	bool all;
 };
 
-/* the most ground truths of a case; `verify` reports an error if there are more */
+/* the maximum number of ground truths of a case; `verify` reports an error if there are more */
 enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. The JSON calls
- * such a list "witnesses", a name of schema 1. In the rest of the program, the witness is a digest
- * (cache/fingerprint.h). */
+/* A ground truth that was tried. Lists of tried ground truths are in the order in which they were tried. In the JSON,
+ * such a list is the member "witnesses"; elsewhere in the program, "witness" means a digest (cache/fingerprint.h). */
 struct tried_truth {
 	const char *name, *version;
 	/* NULL if the ground truth computed the outputs; otherwise a message that says why it did not decide the
@@ -147,23 +145,23 @@ struct tried_truth {
 	const char *passed_over;
 	/* a transient error prevented this ground truth from deciding the case: a dead process, a timeout, no memory */
 	bool accident;
-	bool not_asked;          /* the ground truth was not called, because another one decided the case first */
+	bool not_asked;          /* the ground truth was not called, because an earlier one decided the case */
 	bool not_built;          /* the library of this ground truth failed to compile its kernels */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
 	 * ground truth cannot decide the case alone. */
 	bool coarse;
 	/* seconds: time to compute the outputs; prepared: time for the import and the compilation before the
-	 * computation, which happen only once. */
+	 * computation; both happen only once. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin
-	 * is known only if all ground truths were tried. The value is NaN, and absent from the JSON, if this ground
-	 * truth was not compared with builtin, or is builtin itself. */
+	 * is known only if all ground truths were tried. If this ground truth was not compared with builtin, or is
+	 * builtin itself, the value is NaN, and the JSON omits it. */
 	double margin;
 };
 
-/* The result of a check that needs no ground truth. CHECK_PROPERTY means that the check found a property that is worth
- * knowing, but is not a fault. */
+/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property of the reference that
+ * users should know, but that is not a fault. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
 /* An axis that a check examined, and whether the check holds along this axis. */
@@ -176,7 +174,7 @@ struct check {
 	const char *name; /* "repeat" */
 	enum check_result result;
 	const char *evidence; /* a sentence that says what was compared, or why the check did not run; never NULL */
-	const struct check_axis *axes; /* for the check `rows`: the axes along which rows were exchanged */
+	const struct check_axis *axes; /* for the check "rows": the axes along which rows were exchanged */
 	int axis_count;
 };
 
@@ -220,7 +218,7 @@ struct driver_margin {
 
 enum { DRIVER_MARGINS_MAX = 16 };
 
-/* The most checks of a case. */
+/* The maximum number of checks of a case, and of axes of a check. */
 enum { CHECKS_MAX = 32, CHECK_AXES_MAX = 16 };
 
 const char *check_result_name(enum check_result result); /* "holds" */
@@ -244,19 +242,19 @@ struct verdict {
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	/* Version of the GPU's driver, "580.159.04"; NULL if it is unknown, or on a CPU. The driver is not a part of
-	 * the witness, so a new verdict replaces an older verdict that differs only in the driver. The new verdict
-	 * keeps the margin of the older verdict in `drivers`, for `reftest drift`. */
+	 * the witness, so the store replaces an older verdict that differs only in the driver. Then `drivers` of the
+	 * new verdict contains the margin of the older verdict, for `reftest drift`. */
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md). NULL if this is unknown, as for a verdict of an older version. If both `containment`
-	 * and `torch` are NULL, no reference ran */
+	/* "full": the reference could access only its inputs and outputs. Any other text lists what else it could
+	 * access, separated by commas (docs/containment.md). NULL if this is unknown, as in a verdict of an older
+	 * version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
 	const char *containment;
-	/* "kept": the reference ran in a runner that serves several definitions. "own": its runner served no other
-	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version. */
+	/* "kept": the process that ran the reference runs several definitions. "own": the process ran only this
+	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */
 	const char *isolation, *isolation_reason;
-	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
+	const struct latency *latencies; /* set only by `reftest bench` */
 	int latency_count;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
@@ -268,9 +266,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs, as words
-	 * that follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the
-	 * cause. regions: sentences that say where an output differs. */
+	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs; each text
+	 * completes the sentence "behaves as if …". diagnosed: every known mistake was tried, so no known mistake
+	 * outside `diagnosis` is the cause. regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;
@@ -283,15 +281,15 @@ struct verdict {
 	int check_count;
 };
 
-/* Returns the versions of all ground truths as one text, which becomes a field of the fingerprint. For a single ground
- * truth, the text is its version. */
+/* Returns one text with the versions of all ground truths of the verdict, for the fingerprint. If there is a single
+ * ground truth, the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
 
 /* Returns the margin of a verdict, which is the largest error of its outputs in units of the bound. Returns NaN if no
  * output was compared. */
 double verdict_margin(const struct verdict *verdict);
 
-/* Returns whether the reference could reach only its inputs and outputs. Also returns true if no reference ran. */
+/* Returns whether the reference could access only its inputs and outputs. Also returns true if no reference ran. */
 bool verdict_is_contained(const struct verdict *verdict);
 
 /* Writes one JSON object on one line, without a newline. verdict_parse reads this form and restores every double
@@ -299,16 +297,15 @@ bool verdict_is_contained(const struct verdict *verdict);
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
 /* Parses the JSON. Returns NULL with a message if the text is not a verdict. The text may come from a damaged file, so
- * the parser trusts nothing in it. The verdict is allocated in `arena`. */
+ * the parser checks everything. The verdict is allocated in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
 /* Returns the time in a verdict's text, or 0 if the text has no time. Does not parse the rest of the text. */
 int64_t verdict_time(const char *text, size_t length);
 
-/* Reads only the beginning of the text of a passed verdict that is not weak and has no findings. Outputs and constants
- * may be missing from the result. This function is for callers that need only the status and the versions. Returns NULL
- * if the verdict is not passed, is weak or has findings, and if verdict_write did not write the text. The caller then
- * calls verdict_parse. The result is allocated in `arena`. */
+/* A faster verdict_parse for callers that need only the status and the versions: outputs and constants may be missing
+ * from the result. Supports only passed verdicts that are not weak and have no findings, as verdict_write writes them.
+ * Returns NULL for all other texts; the caller then calls verdict_parse. The result is allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

@@ -1,4 +1,4 @@
-/* verdict_fields - the name of each number of struct metrics in the JSON of a verdict. */
+/* verdict_fields - lists the numbers of struct metrics, with their names in the JSON of a verdict. */
 #ifndef REFTEST_DATASET_VERDICT_FIELDS_H
 #define REFTEST_DATASET_VERDICT_FIELDS_H
 

@@ -1,10 +1,10 @@
 /* verdict_head - reads a passed verdict quickly: it matches the beginning and the end of verdict_write's output byte by
- * byte. It accepts no other text; for such a text, callers call verdict_parse. Parsing a whole verdict takes some
- * twenty times as long, mostly because of the numbers of the outputs.
+ * byte. It accepts no other text; for such a text, callers call verdict_parse. verdict_parse takes some twenty times as
+ * long, mostly because it parses the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, in the same position. If the field is missing here, no text matches, and every verdict goes to verdict_parse,
- * which is slow. */
+ * here, in the same position. Otherwise no text with the field matches, and its callers always need the slow
+ * verdict_parse. */
 #include "dataset/verdict.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static bool has_key(const struct head *h, const char *key)
 	return !copy.other;
 }
 
-/* Reads a string without escapes, or null. */
+/* Reads a member that is null or a string without escapes. */
 static const char *text_of(struct head *h, const char *key)
 {
 	expect_key(h, key);
@@ -96,8 +96,8 @@ static double seconds_of(struct head *h)
 	return value;
 }
 
-/* Skips the list of margins on other drivers, up to the first "]". The margins contain no list. If a text in the list
- * contains "]", the skip ends too early, and then the next field does not match. */
+/* Skips the list of margins on other drivers, up to the first "]". If a string in the list contains "]", the skip ends
+ * too early; the next field then does not match. */
 static void skip_drivers(struct head *h)
 {
 	const char *end;

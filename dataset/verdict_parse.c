@@ -77,7 +77,7 @@ static bool read_bool(struct reader *r, const cJSON *object, const char *key)
 	return cJSON_IsTrue(value);
 }
 
-/* A flag that is false may be absent. */
+/* Reads a boolean; an absent one is false. */
 static bool read_flag(struct reader *r, const cJSON *object, const char *key)
 {
 	return json_member(object, key) != NULL && read_bool(r, object, key);
@@ -118,7 +118,7 @@ static const cJSON *read_list(struct reader *r, const cJSON *object, const char 
 	return list->child;
 }
 
-/* Returns the number of elements of the shape. The number of elements is the limit for the indices of elements. */
+/* Returns the number of elements of the shape. Indices of elements must be less than this number. */
 static int64_t read_shape(struct reader *r, const cJSON *json, struct output_verdict *out)
 {
 	int64_t elements = 1;
@@ -223,7 +223,7 @@ static void read_constants(struct reader *r, const cJSON *json, struct verdict *
 	}
 }
 
-/* Reads a list of sentences. Returns NULL if the list is optional and the verdict does not have it. */
+/* Reads a list of sentences. Returns NULL if the list is absent and not needed. */
 static const char *const *read_sentences(struct reader *r, const cJSON *json, const char *key, bool needed, int most,
 					 int *count)
 {
@@ -240,7 +240,7 @@ static const char *const *read_sentences(struct reader *r, const cJSON *json, co
 	return sentences;
 }
 
-/* Checks that a picture has rows, that all its rows have the same length, and that all its letters are levels. */
+/* Checks that a picture has rows, that all its rows have the same length, and that each letter stands for a level. */
 static void check_heat(struct reader *r, const struct difference_map *map)
 {
 	size_t columns = map->rows > 0 ? strlen(map->heat[0]) : 0;
@@ -270,7 +270,7 @@ static void read_difference(struct reader *r, const cJSON *json, struct differen
 					: 0;
 }
 
-/* Reads the pictures of differences, which verdicts of earlier versions lack. */
+/* Reads the pictures of differences. Verdicts of earlier versions of reftest have none. */
 static void read_differences(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	if (json_member(json, "differences") == NULL)
@@ -350,7 +350,7 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 	}
 }
 
-/* Reads the margins on other drivers, which verdicts of earlier versions lack. */
+/* Reads the margins on other drivers. Verdicts of earlier versions of reftest have none. */
 static void read_drivers(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	const cJSON *item;
@@ -380,7 +380,7 @@ static enum check_result read_check_result(struct reader *r, const cJSON *json)
 	return CHECK_NOT_RUN;
 }
 
-/* The checks in verdicts of earlier versions have no axes. */
+/* Reads the axes of a check. Verdicts of earlier versions of reftest have none. */
 static void read_check_axes(struct reader *r, const cJSON *json, struct check *check)
 {
 	const cJSON *object = json_member(json, "axes"), *item;

@@ -101,8 +101,8 @@ static bool same_bits(double a, double b)
 	return memcmp(&a, &b, sizeof a) == 0;
 }
 
-/* Writes [[index, reference, ground truth, difference], …]. Omits a difference that the reader can compute from the two
- * values. Also omits a ground truth that equals the reference. */
+/* Writes [[index, reference, ground truth, difference], …]. Omits a difference that follows from the two values. Also
+ * omits a value of the ground truth that equals the value of the reference. */
 static void write_worst(const struct output_verdict *output, struct buf *out)
 {
 	write_key(out, "worst");

@@ -11,7 +11,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* The data of one line. This data is needed until the uuids of all lines have been compared. */
+/* What is remembered about a line until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -25,8 +25,8 @@ struct reader {
 	int64_t *axis;
 	struct input_source *inputs;
 	bool trace;
-	/* The places of the workload, its axes and its inputs in the line; `workload` is NULL if the workload is the
-	 * whole line. */
+	/* The positions in the line of the workload, of its axes and of its inputs; `workload` is NULL if the workload
+	 * is the whole line. */
 	const struct json_step *workload;
 	struct json_step axes, sources;
 	struct err *err;
@@ -68,7 +68,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression has no value, or has a value that differs from the value in the line. */
+/* Reports an axis whose expression cannot be evaluated, or whose expression differs from the length in the line. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
@@ -279,8 +279,8 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 
 /* --- tolerance ----------------------------------------------------------------------------------------------- */
 
-/* The members of a tolerance that are numbers, and their defaults. SOL-ExecBench has two spellings of one of these
- * members. */
+/* The members of a tolerance that are numbers, and their defaults. SOL-ExecBench spells one of these members in two
+ * ways. */
 static const struct {
 	const char *name;
 	size_t at; /* the offset of a double in struct workload_tolerance */
@@ -392,8 +392,8 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	    r, &at, arena_printf(r->arena, "\"%s\", the file's name", err_show(r->definition->name).text), name);
 }
 
-/* Checks that a field is null or absent, because only a trace may have this field. A line with a solution or an
- * evaluation is a trace, and traces are in files below traces/. */
+/* Checks that a field that only a trace may have is null or absent. A line with a solution or an evaluation is a trace,
+ * and traces belong in files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};
@@ -404,7 +404,7 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 
 static const struct json_step at_evaluation = {.key = "evaluation"};
 
-/* Checks that an object of measurements is present if the status of the evaluation requires it, and absent if not. */
+/* Checks that the object `key`, which contains measurements, is present if `needed`, and otherwise null or absent. */
 static int check_measured(struct reader *r, const cJSON *evaluation, const char *key, bool needed, const char *status)
 {
 	const struct json_step at = {.up = &at_evaluation, .key = key};
@@ -472,8 +472,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* The workload is the member "workload". A line without this member is itself the workload, if it has "uuid", "axes" or
- * "inputs". Returns NULL with a message if the line has no workload. */
+/* Returns the workload in a line: the member "workload", or the line itself if it has no such member, but has "uuid",
+ * "axes" or "inputs". Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");
@@ -591,8 +591,8 @@ static bool is_blank(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the lines that are not blank. Finds at most WORKLOAD_LINES + 1 lines; the last of them is not parsed, but shows
- * that there are too many lines. */
+/* Finds the lines that are not blank. Finds at most WORKLOAD_LINES + 1 lines. Line WORKLOAD_LINES + 1 is not parsed; it
+ * shows that there are too many lines. */
 static int split(const char *bytes, size_t length, struct line *lines, int *numbers)
 {
 	int count = 0, number = 0;

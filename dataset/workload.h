@@ -1,5 +1,5 @@
-/* workload - one line of a workload file: the axis values and the source of each input. A line of a trace file also has
- * the result of a benchmark of this workload. */
+/* workload - one line of a workload file: the axis values and the source of each input. A line of a trace file also
+ * contains the result of a solution that was benchmarked with this workload. */
 #ifndef REFTEST_DATASET_WORKLOAD_H
 #define REFTEST_DATASET_WORKLOAD_H
 
@@ -20,7 +20,7 @@ enum source_kind {
 	SOURCE_SCALAR = 1,      /* a Python scalar */
 	SOURCE_SAFETENSORS = 2, /* the tensor `key` of a safetensors file (a blob) */
 	SOURCE_ABSENT = 3,      /* an optional input that the line omits: run() gets None */
-	SOURCE_CUSTOM = 4,      /* the definition's own code makes the input (definition.input_code) */
+	SOURCE_CUSTOM = 4,      /* made by the definition's own code (definition.input_code) */
 };
 
 enum scalar_kind { SCALAR_INT = 0, SCALAR_FLOAT = 1, SCALAR_BOOL = 2 };
@@ -33,7 +33,7 @@ struct input_source {
 	double number;
 	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
-	/* for SOURCE_CUSTOM, after the code has run: the values, in the judge's device memory */
+	/* for SOURCE_CUSTOM: the values in device memory of the judge, after the definition's code has made them */
 	const void *values;
 	struct digest content; /* digest of the whole file; all zeros until the file has been read */
 };
@@ -42,7 +42,7 @@ struct input_source {
 struct workload_tolerance {
 	bool given;
 	struct tolerance bounds;
-	/* No element of the output may differ from the ground truth by more than this; negative: no limit. */
+	/* The maximum difference between any element of an output and the ground truth; negative: no limit. */
 	double error_cap;
 	bool allows_negative_infinity; /* -inf may be a correct value of an output */
 };
@@ -50,8 +50,8 @@ struct workload_tolerance {
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
-	/* NULL if the line is valid; otherwise a message that says why the line is invalid. If the line is invalid,
-	 * only `line` has a value, and also `uuid` if the uuid can be read. */
+	/* NULL if the line is valid; otherwise a message that says why the line is invalid. For an invalid line, the
+	 * only other members with values are `line` and, if the uuid can be read, `uuid`. */
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
@@ -73,7 +73,7 @@ struct workload_file {
  * "inputs"}}, or only the object with "uuid", "axes" and "inputs". Evaluates the constraints that depend only on axes.
  * A line that violates such a constraint is invalid. Each invalid line has its own message, "path:line:column: …"; the
  * other lines remain valid. If the file has more than WORKLOAD_BYTES bytes, the result is one invalid line with number
- * 1. The lines after the first WORKLOAD_LINES lines together count as one invalid line. */
+ * 1. If the file has more than WORKLOAD_LINES lines, all further lines together count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

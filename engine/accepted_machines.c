@@ -16,8 +16,8 @@
 
 enum { VERSION_FILE_LIMIT = 64 * 1024 };
 
-/* Splits `text` in place at newlines into `count` parts. The last part is the rest of the text and may contain
- * newlines. Returns false if the text has fewer lines. */
+/* Splits `text` at its first `count` - 1 newlines, in place, into `count` parts. Returns false if the text has fewer
+ * newlines. */
 static bool split_lines(char *text, char **parts, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -47,8 +47,8 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 }
 
 /* Gets the torch version of an interpreter from the cache. The cache entry has five lines: the torch version, the CUDA
- * version, the path of torch's version file, the digest of this file, and the text that machine_torch_holds checks. The
- * entry is valid if torch's version file still has the stored digest and machine_torch_holds returns true. */
+ * version, the path and the digest of torch's version file, and a text for machine_torch_holds. The entry is valid if
+ * torch's version file still has the stored digest and machine_torch_holds returns true. */
 static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {
@@ -88,7 +88,8 @@ static void remember_torch(struct program *program, const char *key, const struc
 	}
 }
 
-/* `python` is the interpreter that was found, or NULL. */
+/* Returns the message `why` with advice on how to get an interpreter with torch. `python` is the interpreter that was
+ * found, or NULL. */
 static const char *no_torch(const char *why, const char *python, struct arena *arena)
 {
 	if (machine_installed())
@@ -148,7 +149,8 @@ struct class_question {
 	struct arena *arena;
 };
 
-/* Gets the class of a GPU ("sm_90"). If the cache has no entry, a judge process queries the GPU. */
+/* Gets the device class of a GPU ("sm_90") from the cache, or, if the cache has no entry for it, from a judge process
+ * that queries the GPU. */
 static int class_of(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err)
 {
 	const struct class_question *question = self;

@@ -1,10 +1,9 @@
-/* accepted_machines - chooses the device and the Python interpreter for running cases on this machine. Also decides
- * which stored verdicts count here.
+/* accepted_machines - chooses the device and the Python interpreter with which cases run on this machine. Also decides
+ * which stored verdicts a run on this machine accepts.
  *
  * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
- * The key of a cache entry changes if the installed version may have changed. The version is then queried again,
- * because the cache has no entry with the new key. If all versions are in the cache, a run starts no process to query
- * them.
+ * The key of a cache entry changes whenever the installed version may have changed, so that the version is queried
+ * again. If all versions are in the cache, a run starts no process to query them.
  *
  * The witness of a verdict is the digest of everything that verified the case: the ground truth, the device class,
  * torch and CUDA. A new field of the witness (witness_fields in cache/fingerprint.c) must also be added to
@@ -34,18 +33,18 @@ struct machine_policy {
 };
 
 /* Finds the interpreter, the device and the ground truths of this machine. `device` is a text for devices_read
- * (engine/devices.h). Prints a sentence for each GPU that is left out. `ground_truth` is the value of --ground-truth.
- * NULL stands for the setting of the dataset or, if there is no such setting, for "auto". Returns -1 and sets `err` if
- * the device or the ground truth is unknown or cannot be queried. */
+ * (engine/devices.h). Prints a sentence for each GPU that the run does not use. `ground_truth` is the value of
+ * --ground-truth. If it is NULL, the dataset's setting is used, or "auto" if the dataset has none. Returns -1 and sets
+ * `err` if the device or the ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 
 /* Deletes the stored torch version from the cache, or from memory if there is no cache. Call this if a reference ran
- * with another torch version than the stored one. */
+ * with a torch version that differs from the stored one. */
 void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
-/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. These verdicts may come
- * from any machine and any torch version. If this machine has another class, no case can run, and `cannot_run` gets the
+/* Applies the option --device-class: the run accepts only stored verdicts of this device class ("cpu", "sm_90"), from
+ * any machine and any torch version. If this machine has another class, no case can run, and `cannot_run` gets the
  * reason. Returns -1 and sets `err` for an unknown class. */
 int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err);
 

@@ -18,7 +18,7 @@ struct finder {
 	struct affected *out;
 	/* For each definition, the first changed file that affects it; NULL if no changed file affects it. */
 	const char **because;
-	bool *rewritten;       /* for each definition, whether its generated test is among the affected tests */
+	bool *rewritten;       /* for each definition, whether a changed source file may change its generated test */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
 	} *families; /* for each definition, the op families that it may have; the array is filled on first use */
@@ -191,8 +191,8 @@ static bool is_test(const char *file)
 	return begins(file, "tests/references/") && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* Returns whether the file is a table of library calls. Every generated test uses these tables. Such a file is not a
- * test: if pytest imported it as a test module, its name (for example torch.py) would hide the installed package. */
+/* Returns whether the file is a table of library calls. Every generated test uses these tables. Do not pass such a file
+ * to pytest: imported as a test module, torch.py would hide the installed package torch. */
 static bool is_library(const char *file)
 {
 	return begins(file, "tests/references/reftest_libraries/");
@@ -231,8 +231,8 @@ static bool line_names(const struct workload *line, int input_count, const char 
 	return false;
 }
 
-/* Returns false if the text cannot contain the file's name. For a text with a backslash, the function always returns
- * true, because JSON may escape any letter. */
+/* Returns false if the JSON text certainly does not contain the file's name. Returns true for every text with a
+ * backslash, because JSON can escape any letter. */
 static bool may_name(const struct buf *text, const char *file)
 {
 	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
@@ -241,8 +241,8 @@ static bool may_name(const struct buf *text, const char *file)
 				    memchr(text->data, '\\', text->length) != NULL);
 }
 
-/* Marks the definition as affected if its workload lines name one of `files`. Sets the elements of `used` for the files
- * that the lines name. */
+/* Marks the definition as affected if its workload lines name one of `files`. Sets used[i] if the lines name
+ * files[i]. */
 static void touch_by_workload(struct finder *f, int definition, const char *const *files, int count, bool *used)
 {
 	const struct dataset_file *workload = f->dataset->workload_of[definition];
@@ -260,7 +260,7 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 		if (named && parsed == NULL) {
 			parsed = load(f, &f->dataset->definitions[definition], &scratch);
 			if (parsed == NULL)
-				break; /* an invalid definition stays invalid, whatever its tensor files contain */
+				break; /* tensor files cannot change the result of an invalid definition */
 			lines = workloads_load(workload->path, parsed, f->workload_bytes.data, f->workload_bytes.length,
 					       &scratch);
 		}
@@ -283,8 +283,8 @@ static bool reads(const struct definition *definition, const char *file)
 	return false;
 }
 
-/* Marks the definition as affected if its reference reads one of `files`. Sets the elements of `used` for the files
- * that the reference reads. */
+/* Marks the definition as affected if its reference reads one of `files`. Sets used[i] if the reference reads
+ * files[i]. */
 static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
 {
 	struct arena scratch = {0};

@@ -7,8 +7,8 @@
  *
  * Source files affect definitions and tests only if the root is reftest's own checkout. A source file of
  * kernels/{family}/ affects the definitions of this op family. A source file of python/testing/ affects every test.
- * Other source files of kernels/, workers/ and python/ affect every definition, because the judge and runner processes
- * consist of them. */
+ * Other source files of kernels/, workers/ and python/ affect every definition, because they are the code of the
+ * processes that run references and compare outputs. */
 #ifndef REFTEST_ENGINE_AFFECTED_H
 #define REFTEST_ENGINE_AFFECTED_H
 

@@ -95,7 +95,7 @@ const char *approval_state_name(enum approval_state state)
 	return names[state];
 }
 
-/* The approval must be readable; `when` is the date and the note of the approval. */
+/* Returns a sentence about `state`. The approval must be readable; `when` is the date and the note of the approval. */
 static const char *sentence_of(const struct result *result, enum approval_state state, const char *when, struct arena *arena)
 {
 	switch (state) {

@@ -1,6 +1,6 @@
-/* approval_state - decides whether the approved reference of a definition (engine/approved_reference.h) is a ground
- * truth of a result. In this case, also decides whether the cases of the result agree with the approved reference.
- * engine/approved_reference.c decides whether the approval still fits the definition. */
+/* approval_state - decides whether the approved reference of a definition (engine/approved_reference.h) is used as a
+ * ground truth, and if so, whether all cases of a result agree with it. engine/approved_reference.c compares the
+ * approved definition with the current one. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
 
@@ -10,13 +10,13 @@
  * used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
-/* Returns true if two conditions hold: the case with this id ran when the reference was approved, and the approved
- * reference is now a ground truth. If so, the inputs of the case are known to be valid for the operation. */
+/* Returns true if the approved reference is a ground truth of this result, and the case with this id ran before the
+ * approval. The inputs of such a case are known to be valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */
 enum approval_state {
-	APPROVAL_ABSENT,       /* nothing was approved, or the definition has another ground truth */
+	APPROVAL_ABSENT,       /* there is no approval, or the definition has another ground truth */
 	APPROVAL_SAME,         /* the reference is the one that was approved */
 	APPROVAL_AGREES,       /* every case agrees with the approved reference */
 	APPROVAL_DIFFERS,      /* a case differs from the approved reference */
@@ -34,7 +34,7 @@ const char *approval_state_name(enum approval_state state);
 /* Returns a sentence about the approval of a result, or NULL if the state is APPROVAL_ABSENT. */
 const char *approval_sentence(const struct result *result, struct arena *arena);
 
-/* Returns what supports a result whose status is `checked`. */
+/* Returns the kind of a result whose status is `checked`. */
 enum checked_kind checked_kind_of(const struct result *result);
 
 #endif

@@ -5,7 +5,7 @@
 #include "cache/fingerprint.h"
 #include "cache/python_normal_form.h"
 
-/* Returns a digest of the schema, without the code. */
+/* Returns a digest of inputs, outputs, axes and constraints, without the code. */
 static struct digest schema_digest(const struct definition *definition, struct arena *arena)
 {
 	struct fields all = {0}, kept = {0};

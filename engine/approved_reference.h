@@ -1,11 +1,11 @@
 /* approved_reference - reads the reference that a person approved for a definition with `reftest approve`
- * (dataset/approval.h), and compares it with the definition's current reference. engine/approval_state.h decides what
- * the approval means for a result.
+ * (dataset/approval.h), and compares it with the definition's current reference. engine/approval_state.h then evaluates
+ * the results of cases.
  *
  * If the definition still has the schema and the code that were approved, the approved reference does not run. If the
- * code differs, the approved reference runs beside the new reference, in a separate runner, on the same inputs. The
- * approved reference runs only in cases that no other ground truth decides. A reference that agrees with the approved
- * one is at most `checked`. */
+ * code differs, the approved reference runs beside the new reference, in a separate process, on the same inputs. The
+ * approved reference runs only in cases that no other ground truth decides. If only the approved reference confirms a
+ * definition, the status of the definition is `checked`, not `passed`. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H
 
@@ -13,7 +13,7 @@
 #include "engine/dataset_truth.h"
 
 enum approved_code {
-	APPROVED_NONE,         /* nothing was approved */
+	APPROVED_NONE,         /* there is no approval */
 	APPROVED_SAME_CODE,    /* the definition has the schema and the code that were approved */
 	APPROVED_OTHER_CODE,   /* the schema is the one that was approved, but the code differs */
 	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so nothing can be compared */

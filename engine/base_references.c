@@ -29,7 +29,7 @@ static bool split_path(const char *path, struct arena *arena, const char **op_ty
 	return true;
 }
 
-/* Returns why the definition in the commit cannot run, or NULL. */
+/* Returns why the commit's version of a definition cannot run, or NULL if it can. */
 static const char *why_not(const struct definition *definition)
 {
 	return definition->entry_point == NULL ? "it has no reference" : definition->unverifiable;
@@ -119,7 +119,7 @@ bool base_reference_same_code(const struct definition *a, const struct definitio
 	return digest_equal(&digest_a, &digest_b) && strcmp(a->entry_point, b->entry_point) == 0;
 }
 
-/* NULL stands for a text that is absent. */
+/* Returns whether two texts are equal; an absent text is NULL. */
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);

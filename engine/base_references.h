@@ -1,9 +1,9 @@
 /* base_references - the references that the definitions have in a commit of git, for `reftest diff`.
  *
- * If the member `base` of a run's options is set, the run compares each reference with its version in that commit. The
- * version in the commit is the only ground truth of the run (BASE_NAME). This version runs in a separate runner, as the
- * dataset's own truths do (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with
- * an earlier version does not verify anything. */
+ * If the option `base` of a run is set to a commit, the only ground truth for each reference is its version in this
+ * commit (BASE_NAME). This version runs in a separate process, like the dataset's own ground truths
+ * (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with an earlier version does
+ * not verify anything. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 
@@ -27,8 +27,8 @@ struct base_references {
 	int count;
 };
 
-/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns
- * 0, or -1 and sets `err` if git fails. A definition that cannot be loaded is not an error. */
+/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
+ * and sets `err` if git fails. If a definition cannot be loaded, only sets `trouble` of its item. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 

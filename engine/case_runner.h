@@ -1,6 +1,6 @@
 /* case_runner - the interface through which a run executes its cases. One implementation is the pool of worker
- * processes (engine/pool_case_runner.h). The other is a fake for unit tests that records its calls. The word "runner"
- * also means a process that runs one reference (python/runner.py); this interface is something else. */
+ * processes (engine/pool_case_runner.h). The other is a fake for unit tests that records its calls. Do not confuse it
+ * with the process "runner", which runs references (python/runner.py). */
 #ifndef REFTEST_ENGINE_CASE_RUNNER_H
 #define REFTEST_ENGINE_CASE_RUNNER_H
 
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "workers/pool/pool.h"
 
-/* The members correspond to the functions in workers/pool/pool.h: for example, `submit` does the same as pool_submit.
- * The first argument of every call is runner.self. */
+/* Each member has the contract of a function in workers/pool/pool.h: for example, `submit` has the contract of
+ * pool_submit. The first argument of every call is runner.self. */
 struct runner_calls {
 	void (*submit)(void *self, const struct task *task);
 	void (*cancel)(void *self, const void *owner);

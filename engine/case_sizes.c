@@ -7,8 +7,8 @@
 #include "dataset/constrained_axes.h"
 #include "dataset/constraint.h"
 
-/* GENERIC_AXIS: the length of an axis that no family, constraint or expression determines. If an expression has no
- * value for this length, larger lengths up to GENERIC_LARGEST are tried. */
+/* GENERIC_AXIS: the length of an axis that no family, constraint or expression determines. If an expression cannot be
+ * evaluated with this length, larger lengths up to GENERIC_LARGEST are tried. */
 enum { GENERIC_AXIS = 4, GENERIC_LARGEST = 4096 };
 
 static const char *const names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
@@ -37,8 +37,8 @@ static bool axis_is_derived(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses axis values that satisfy the definition's constraints on axes. `length` is the value of an axis that nothing
- * determines. */
+/* Chooses axis values that satisfy the definition's constraints on axes. An axis that no constraint or expression
+ * determines gets the value `length`. */
 static void choose_axes(const struct definition *d, int64_t length, int64_t *axis)
 {
 	for (int i = 0; i < d->axis_count; i++)
@@ -52,8 +52,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns 1, the number of rows. Returns 0 if an
- * expression has no value above 0 for any of the lengths that were tried. */
+/* Chooses small axis values for a definition that no family supports. Returns 1, the number of rows, or 0 if no length
+ * that was tried gives every expression a value above 0. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {

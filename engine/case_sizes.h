@@ -14,8 +14,7 @@
 
 const char *size_name(enum op_size size);
 
-/* Parses a list such as "small,large". Sets the element of `size` for each size in the list. Returns -1 and sets `err`
- * on error. */
+/* Parses a list such as "small,large". Sets size[i] for each size i in the list. Returns -1 and sets `err` on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
 /* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
@@ -25,8 +24,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* Returns a sentence if a definition without a family has no sizes, because of its expressions or constraints. The
- * sentence says so. Otherwise returns NULL. */
+/* For a definition without a family: if no sizes satisfy its expressions and constraints, returns a sentence that says
+ * so. Otherwise returns NULL. */
 const char *why_no_sizes(const struct definition *definition, struct arena *arena);
 
 #endif

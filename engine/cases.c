@@ -52,7 +52,7 @@ const struct blob *maker_blob(const struct maker *m, enum blob_use use, const ch
 	return NULL;
 }
 
-/* Returns whether the definition's code makes one of these inputs. */
+/* Returns whether the definition's code makes at least one of these inputs. */
 static bool makes_any(const struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; i < m->definition->input_count; i++)
@@ -96,8 +96,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* Returns the verdict of all cases of a definition if the definition lacks something that they need, or contradicts
- * itself. Otherwise returns NULL. */
+/* If the definition lacks something that its cases need, or contradicts itself, returns the verdict of all its cases.
+ * Otherwise returns NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* Returns the verdict of a case if the definition's code makes inputs of the case, but has no function to call.
- * Otherwise returns NULL. */
+/* If the definition's code should make inputs of a case, but has no function that can be called, returns the verdict of
+ * the case. Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* If the definition's code makes a Python scalar, and the case has an op family, the case cannot run. Returns the
- * verdict of such a case. Otherwise returns NULL. The family's bounds depend on the scalars. Bounds are part of the
- * case's subject, so they must be known before the definition's code makes the scalar. */
+/* A case of an op family cannot run if the definition's code makes a Python scalar: the family's bounds depend on
+ * scalars, and bounds are part of the case's subject, which must be known before any code runs. Returns the verdict of
+ * such a case, and NULL for all other cases. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -177,8 +177,8 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-/* Returns a copy of the inputs in which each tensor file has its digest. The path in the copy is the path of the file
- * that is read: for a tensor file from git's index, this is the extracted file. */
+/* Returns a copy of the inputs in which each tensor file has its digest. The paths in the copy name the files that the
+ * judge reads. For a tensor file in git's index, this is the extracted file. */
 static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
 {
 	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
@@ -198,8 +198,7 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	return any ? placed : inputs;
 }
 
-/* Fills in the job: whether it asks for outputs or gradients, the shapes of the problem, and the source of each
- * input. */
+/* Sets the members of the job that say whether to verify outputs or gradients, and with which shapes and inputs. */
 static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
 {
 	int count = m->problem.input_count;
@@ -246,7 +245,8 @@ static const struct rule *rules_on(const struct maker *m, const struct job *job,
 	return make_rules(m, &c);
 }
 
-/* Sets the FlashInfer function that the definition names, and the argument of this function for each input. */
+/* Copies the name of the FlashInfer function from the definition to the job, and for each input the name of its
+ * argument. */
 static void name_arguments(const struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -331,7 +331,6 @@ static const char *axes_id(const struct maker *m, const char *kind, const int64_
 	return id;
 }
 
-/* A Python scalar may be omitted only if the family knows its default value. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input)
 {
 	struct op_case without = *c;
@@ -343,8 +342,7 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 }
 
 /* For each optional input, adds a case without this input. The case is a copy of the last case of the size preset
- * small. Callers may omit an input that the definition declares optional. The last small case is used because it has
- * several rows or sequences. */
+ * small, because that case has several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -359,8 +357,8 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
-/* If the description of a Python scalar says that a number stands for the default, adds a case with this number. Like a
- * case that lacks an optional input, this case is a copy of the last small case. */
+/* If the description of a Python scalar says that a special number selects the default, adds a case with this number.
+ * Like a case that lacks an optional input, this case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -380,9 +378,9 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 	}
 }
 
-/* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
- * own code makes the inputs. If a workload line uses this code, the code makes only the inputs that it makes for the
- * first such line; otherwise the code makes all inputs. */
+/* Returns the sources of the inputs of a case that reftest adds. With a family, the family makes all inputs. Without a
+ * family, the definition's code makes the inputs that it makes for the first workload line that uses this code. If no
+ * line uses the code, it makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -444,7 +442,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* An edge case needs its exact sizes. If the constraints exclude these sizes, the case is left out. */
+/* Returns whether the constraints allow the sizes of an edge case. If not, there is no such case, because other sizes
+ * would not test the edge. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
@@ -468,11 +467,11 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* A medium case has checks only if its inputs have at most this many bytes. */
+/* The limit for the size of the inputs of a medium case that has checks. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Returns true if a medium case is cheap enough for the checks, and its rows can be compared with the rows of the small
- * case. Returns false if an input contains integers: they may be indices, with which a row of the output depends on
+/* Returns true if the checks of a medium case are cheap enough, and its rows can be compared with the rows of the small
+ * case. Returns false if an input contains integers: they may be indices, and then a row of the output may depend on
  * other rows of the inputs. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
@@ -490,8 +489,9 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a copy of the last small case or the first medium case, as `size` says. The copy has checks that need extra
- * runs. A ground truth decides the verdict of the copy, so a failed check is only a finding. */
+/* Adds a copy of the last small case or of the first medium case. In the copy, reftest also makes checks that need
+ * extra runs of the reference. The status of the copy depends only on its ground truth, so a failed check is only a
+ * finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -521,7 +521,7 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 			m->line = NULL;
 			continue;
 		}
-		/* An invalid line is reported only once, and not again for gradients. */
+		/* Report an invalid line once, not again for gradients. */
 		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL;
 
 		if (c != NULL)
@@ -529,7 +529,7 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 	}
 }
 
-/* Returns why the op_type does not decide the family, for example "the definition has no op_type". */
+/* Returns why the op_type does not determine the family, for example "the definition has no op_type". */
 static const char *undecided_by_op_type(struct maker *m)
 {
 	const char *op_type = m->definition->op_type;
@@ -563,7 +563,7 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
 }
 
-/* Returns a message: the reference disagrees with the ground truth of every candidate. */
+/* Returns a message that the reference disagrees with the ground truth of every candidate. */
 static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
 {
 	const char *names = "";
@@ -576,8 +576,8 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 	                    why, names);
 }
 
-/* Finds the family of an attempt. This is the family of candidate number `attempt`. An attempt after the last candidate
- * has no family. */
+/* Sets the family to candidate number `attempt`. After the last candidate, sets no family, and records why in
+ * no_truth. */
 static void find_family(struct maker *m, int attempt)
 {
 	struct op_candidate list[CANDIDATES_MAX];
@@ -611,7 +611,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* Finds the op that verifies gradients. Returns NULL, or the reason why gradients have no ground truth. */
+/* Sets m->gradient to the op that verifies gradients, and returns NULL. If there is none, returns the reason why. */
 static const char *find_gradient(struct maker *m)
 {
 	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;

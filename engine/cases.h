@@ -1,10 +1,10 @@
 /* cases - builds the list of a definition's cases. The cases come from the family's size presets, the optional kinds of
  * cases (edge, backward) and the lines of the workload file.
  *
- * Each case has a job, which is the request to the judge. Each case also has the fields of its subject: everything that
- * its verdict depends on, except the ground truth, the device and the versions. If you add an option that changes the
- * result of a case, add a field for it to subject_fields. A case with an invalid workload line or a missing tensor file
- * gets its verdict here and does not run. */
+ * Each case has a job, which is the request to the judge. The subject of a case is everything that its verdict depends
+ * on, except the ground truth, the device and the versions. Each case also has the fields of its subject. If you add an
+ * option that changes the result of a case, add a field for it to subject_fields. A case with an invalid workload line
+ * or a missing tensor file gets its verdict from cases_make and does not run. */
 #ifndef REFTEST_ENGINE_CASES_H
 #define REFTEST_ENGINE_CASES_H
 
@@ -22,55 +22,54 @@
 #include "workers/protocol/job.h"
 
 struct shard {
-	int number, count; /* `number` is from 1 to `count`; `count` is 0 without --shard */
+	int number, count; /* the I and the N of --shard I/N; without --shard, `count` is 0 */
 };
 
 struct case_options {
 	bool size[SIZE_COUNT];
-	/* The command line, or the command itself, chose the sizes; if false, the settings of the dataset may replace
-	 * them. */
+	/* True if the command line or the command chose the sizes; false if the dataset's settings may replace them. */
 	bool sizes_given;
 	bool edge; /* also run the edge cases; their findings never change a definition's status */
-	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
+	bool backward; /* also verify the gradients of each case, if the family has a ground truth for gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
 	const char *save; /* the file to which the judge writes the tensors of each case; NULL: none */
 	bool bench; /* also measure latencies; such a run must not store its verdicts */
 	bool workloads;
 	uint64_t seed;
-	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
-					   * is not given */
+	/* values of --atol, --rtol and --hit-ratio; negative: not given */
+	struct tolerance tolerance;
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
-	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. These bounds replace
-	 * the bounds of a family or a dtype. A definition's own tolerance or an option replaces these bounds. */
+	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. They override the
+	 * bounds of a family or a dtype. Tolerances in a definition or on the command line have precedence over
+	 * them. */
 	struct tolerance dataset_by_dtype[DTYPE_COUNT];
 	bool dataset_bounds;
-	/* The ids of the selected cases, with NULL at the end; the pointer NULL selects all cases. */
+	/* The ids of the selected cases, with NULL at the end; if the pointer is NULL, all cases are selected. */
 	const char *const *only;
 	struct shard shard;               /* --shard I/N */
 };
 
-/* The id of a gradient case is the id of the plain case followed by this suffix. */
+/* The id of a gradient case is the id of the case whose gradients it verifies, followed by this suffix. */
 #define CASE_BACKWARD ":backward"
 
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects only the case with the id only[0]; only[1] is NULL. Plans all sizes, because the id may name a case of any
- * size. Plans edge cases only if the id names an edge case, and gradient cases only if it names a gradient case. */
+/* Selects only the case with the id only[0]; only[1] is NULL. Selects all sizes, because the id may name a case of any
+ * size. If the id names an edge case, sets `edge`; if it names a gradient case, sets `backward`. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
-/* How a blob is used: the judge takes tensors from it, the reference may read it as a file, or it is a solution. */
+/* How a blob is used: the judge reads tensors from it, the reference may read it as a file, or it is a solution. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
-/* The content of one of three kinds of files: a tensor file that a workload names, a file that a definition's "reads"
- * names, or a solution. */
+/* A tensor file that a workload names, a file that a definition's "reads" names, or a solution. */
 struct blob {
 	enum blob_use use;
 	const char *path;    /* the path in the workload or in the definition */
-	/* The file that is read when a case runs, relative to the root; NULL if this is `path` itself. */
+	/* The file that is read instead of `path` when a case runs, relative to the root; NULL: `path` is read. */
 	const char *file;
 	struct digest content;
-	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
+	struct file_stat stat; /* the stat of `path` when it was hashed; unused if `file` is set */
 	int64_t read_ns;       /* wall-clock time at which `path` was hashed; unused if `file` is set */
 	/* If the file is missing, a text that says why and gives the command that fetches it; otherwise NULL. */
 	const char *missing;
@@ -80,14 +79,14 @@ struct blob {
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL if this is not an edge case */
-	/* A case that --edge added, although --case did not select it; its verdict never changes the definition's
-	 * status. */
-	bool beside;
-	/* A float64 case; only the ground truth "builtin" supports it, and a skipped float64 case does not change the
+	/* True if --edge added this case, although --case did not select it. The verdict then never changes the
 	 * definition's status. */
+	bool beside;
+	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If the case is skipped, this
+	 * does not change the definition's status. */
 	bool finer;
-	/* reftest chose the sizes of a definition that no family supports, so sizes and inputs may be invalid. If such
-	 * a case is skipped, and a workload case has a verdict, the skipped case does not change the definition's
+	/* True if reftest chose the sizes and no family supports the definition, so sizes and inputs may be invalid. If
+	 * the case is skipped, but a workload case has a verdict, the skipped case does not change the definition's
 	 * status. */
 	bool made_up;
 	struct job *job;             /* NULL if `decided` is set */
@@ -108,37 +107,36 @@ struct cases {
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* the reason why no family supports the definition, if `op` is NULL */
-	/* If no sizes fit the constraints, the reason why there are no cases except those of the workloads; otherwise
-	 * NULL. */
+	/* If no sizes satisfy the constraints, a sentence that says so; the only cases are then those of the workloads.
+	 * Otherwise NULL. */
 	const char *no_sizes;
-	/* If the definition's `init` failed, the reason why the inputs are generic; otherwise NULL. */
+	/* If the definition's `init` failed, a sentence that says so; the inputs are then generic. Otherwise NULL. */
 	const char *init_failed;
-	/* The reason why gradients cannot be verified, if options.backward is set; otherwise NULL. */
+	/* If options.backward is set, but gradients cannot be verified, the reason why; otherwise NULL. */
 	const char *no_gradients;
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
-/* Builds all cases of a definition for one attempt to find its family. Attempt 0 uses the first candidate
- * (kernels/core/family_candidates.h), attempt 1 the second, and so on. After the attempts with candidates, one more
- * attempt uses no family, and a last attempt uses neither a family nor `init`. `blobs` must have an entry for every
- * tensor file that the workload lines name, and for every file of the definition's "reads". Several calls may share
- * `architectures`. The result is allocated in `arena`. */
+/* Builds all cases of a definition. reftest may have to try several op families, so it calls this function once for
+ * each attempt. Attempt 0 uses the first candidate (kernels/core/family_candidates.h), attempt 1 the second candidate,
+ * and so on. The attempt after all candidates uses no family, and the next attempt also does without `init`. `blobs`
+ * must have an entry for every tensor file that the workload lines name, and for every file of the definition's
+ * "reads". Several calls may share `architectures`. The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
                         struct architectures *architectures, struct arena *arena);
 
-/* Returns what decided the family of the definition, as one word: "op_type", "words" or "shapes". Returns NULL if there
- * is no family. */
+/* Returns what the family of the definition was recognized by: "op_type", "words" or "shapes". Returns NULL if there is
+ * no family. */
 const char *cases_matched(const struct cases *cases);
 
-/* Returns whether a bound of an output comes from the settings of the dataset. */
+/* Returns whether the dataset's settings determine a bound of any output. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. The rule starts as `family`, the rule of the op family. Two sources may
- * replace its bounds: `dataset` (case_options.dataset_by_dtype, or NULL), and then the `tolerance` in the
- * definition. */
+/* Returns the tolerance rule of an output. It is the rule `family`, but `dataset` (case_options.dataset_by_dtype, or
+ * NULL) overrides its bounds, and the `tolerance` in the definition overrides both. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 
