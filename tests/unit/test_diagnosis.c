@@ -22,12 +22,12 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER is the largest allowed number of rows that change no output of these cases. A mistake changes no output if it
- * needs random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are smaller, so more rows
- * change no output. The number of these rows is not limited in sanitized builds. */
+/* At most LARGER mistakes may leave the outputs of all these cases unchanged. A mistake does so if it shows only with
+ * random draws, in cases above MOST_BYTES, or with other inputs. Sanitized builds have smaller cases, in which fewer
+ * mistakes show, so there LARGER sets no limit. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 17 << 20, LARGER = SANITIZED ? SEEN : 20 };
 
-/* The rows that were tried. */
+/* The rows of the tables of mistakes that were tried so far. */
 struct seen {
 	const struct op_mistake *rows[SEEN];
 	bool effect[SEEN]; /* the mistake of the row changed the outputs of a case */
@@ -50,7 +50,7 @@ static bool is_done(struct seen *seen, const struct op_mistake *row)
 	return seen->effect[number_of(seen, row)];
 }
 
-/* Rounds the outputs of a variation to the dtypes of the problem. */
+/* Rounds each output of a variation to the dtype that the problem gives this output. */
 static void round_outputs(const struct op_variation *v, struct world *w)
 {
 	for (int i = 0; i < w->c.problem->output_count; i++) {
@@ -124,8 +124,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries after those of the outputs. NULL in these entries means that the oracle
-	 * need not compute them. */
+	/* The array `truth` may have more entries than the problem has outputs. The oracle does not compute an entry
+	 * that is NULL. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -451,7 +451,8 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if the diagnosis counts as vague. */
+/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if `limit` marks the variation as
+ * vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

@@ -1,5 +1,5 @@
 /* test_dtype_convert - the conversion of narrow number formats is exact for every code and for numbers near it. The
- * test compares with formulas that use no bit operations. */
+ * expected values come from formulas without bit operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
