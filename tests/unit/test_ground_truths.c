@@ -1,5 +1,5 @@
-/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries in the
- * family's table, reduced by --ground-truth. */
+/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries whose tables
+ * list the family, unless --ground-truth excludes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* The table of a library that need not be installed. The library is used for gemm by default, for rmsnorm on request,
- * and for page never. */
+/* A made-up provider of ground truths, for which no library needs to be installed. It is used for gemm by default, for
+ * rmsnorm on request, and never for page. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
 			    "                {'page': 'it has no pages'}),)\n";
@@ -105,12 +105,12 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "truth,builtin", NULL, "truth");
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
-	assert_asked("truth", "gemm", "truth"); /* "truth" is listed although it cannot be used, so that the run reports
-						 * this */
+	assert_asked("truth", "gemm", "truth"); /* "truth" cannot be used; it is listed nevertheless, so that the run
+						 * reports it */
 }
 
-/* Solutions are used only if --ground-truth names them. The option can name all solutions, or those of a certain name
- * or author. */
+/* Solutions are used only if --ground-truth names them. --ground-truth can name all solutions, or those of a certain
+ * name or author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {
@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* If a ground truth is used only on request, it is part of the context of the verdicts that use it. Therefore a run
- * without this ground truth does not reuse these verdicts. */
+/* If a ground truth is used only on request, each verdict that was computed with it has its name in the verdict's
+ * context. Therefore a run without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

@@ -55,8 +55,8 @@ static bool refused(const struct trial *t)
 	return true;
 }
 
-/* Stores each of `values` at some positions of the tensor, one at a time. Returns true if op.check rejects all values
- * at one of these positions. */
+/* At some positions of the tensor, stores each of `values`, one after the other. Returns true if there is a position at
+ * which op.check rejects all values. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

@@ -143,7 +143,7 @@ static void numbers_of_a_routing_are_attested(void **state)
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
 	assert_int_equal(moe_op.match(&b.problem, NULL),
-			 /* nothing states the number of groups; each case of this definition reports that */
+			 /* the definition does not state the number of groups; each of its cases reports this */
 			 MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(moe_op.constants(&b.problem, MOE_RENORMALISE, found), 1);

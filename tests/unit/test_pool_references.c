@@ -276,8 +276,8 @@ static void what_changes_the_whole_process_is_an_error(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* torch does not notice a write outside of a tensor by memset, so the judge must find it. A write beyond the tensor's
- * storage by torch raises an error in torch itself. */
+/* If a reference calls memset to write outside of a tensor, torch does not notice it, so the judge must find it. If a
+ * reference uses torch to write beyond the tensor's storage, torch itself raises an error. */
 static void writing_outside_the_tensors_is_an_error(void **state)
 {
 	struct pool_result result = verify(
@@ -632,8 +632,8 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every process of this user. If the sandbox can prevent this on this machine, no other process
- * ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
+/* The reference tries to kill every process of this user. If the sandbox can prevent this on this machine, no other
+ * process ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -690,9 +690,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* A reference that reports the memfd of its arena, and how often the arena contains a certain mark of an earlier
- * reference. The reference then writes this mark into the arena. It also starts a process that writes the mark again
- * and again until the process is killed. */
+/* A reference that searches its arena for a mark that an earlier run of it wrote. It reports the arena's memfd and the
+ * number of marks. The reference then writes this mark into the arena. It also starts a process that writes the mark
+ * again and again until the process is killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \

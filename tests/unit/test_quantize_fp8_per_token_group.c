@@ -43,7 +43,7 @@ enum way {
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* uses the first groups instead of the whole tensor, to save time; this is as wrong */
+	OF_THE_TENSOR, /* uses only the first groups of the tensor, to save time; this is wrong, too */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -73,7 +73,7 @@ static float bf16_of(float x)
 	return float_from_bf16(bf16_from_float(x));
 }
 
-/* Returns the largest absolute value of a group, as a reference that computes it in the way `way`. */
+/* Returns the largest absolute value of a group, computed in the way `way`. */
 static float amax_of(const struct trial *t, int64_t number, enum way way)
 {
 	struct quantize_roles roles = quantize_roles_of(t->problem);

@@ -39,7 +39,7 @@ struct subject {
 	int variant;
 	struct op_range found[OP_ARGS];
 	double scalar[OP_ARGS][CONTENTS_COUNT]; /* the scalars of the current case */
-	/* whether the two sets of input values of some case had different values of the scalar */
+	/* whether in some case the scalar differed between the two sets of input values */
 	bool differed[OP_ARGS];
 	int64_t *most;                          /* the largest length of each axis */
 	int64_t *lengths;                       /* for each case, the length of each axis */
@@ -137,7 +137,8 @@ static void look_at_cases(struct subject *s)
 		}
 }
 
-/* Returns true if the axis has a length in some case that is a multiple of `block` plus `rest`, and at least `block`. */
+/* Returns true if in some case the length of the axis is at least `block`, and is `rest` more than a multiple of
+ * `block`. */
 static bool has_length(const struct subject *s, int axis, int64_t block, int64_t rest)
 {
 	for (int i = 0; i < s->cases; i++) {
