@@ -454,8 +454,8 @@ static void the_exact_row_shows_half_a_unit(void **state)
 			}
 }
 
-/* Leaves `column` out of the mean in the row where this column has a spike. Returns true if the comparison of this row
- * fails. */
+/* Computes the row in which `column` has a spike, as a reference whose mean leaves out this column. Returns true if the
+ * comparison of this row fails. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
 	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;

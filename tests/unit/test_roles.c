@@ -32,7 +32,7 @@ static bool is_spelled(const char *name)
 	return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
-/* Checks that each name of a table is well-spelled and occurs once. Returns the number of names. */
+/* Checks that each name in the table matches [a-z0-9_]+ and occurs once. Returns the number of names. */
 static int expect_names(const char *family, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {

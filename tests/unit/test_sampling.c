@@ -102,8 +102,8 @@ static int by_value(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tail of a row has the
- * smallest probability and stays in its order, so only the other tokens are compared. */
+/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tokens in the tail of
+ * a row all have the smallest probability and stay in their order, so only the other tokens are compared. */
 static void sort_by_value(struct token *tokens, int64_t count)
 {
 	struct token *tail = malloc((size_t)(count + 1) * sizeof *tail);
@@ -210,7 +210,7 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 	return count;
 }
 
-/* Sorts tokens, all of which have a probability, in the order of the vocabulary. */
+/* Sorts tokens in the order of the vocabulary. Each token must have a probability above 0. */
 static void sort_by_place(struct token *tokens, int64_t count, int64_t vocab)
 {
 	float *value = calloc((size_t)vocab, sizeof *value);

@@ -238,8 +238,8 @@ static void expect_drivers(struct place *p, const char *driver, const char *othe
 	buf_free(&text);
 }
 
-/* The driver is not a part of the key. A verdict with another driver replaces the stored one, and the margins with all
- * drivers stay. */
+/* The version of the driver is not a part of a verdict's key. Therefore a verdict with another driver replaces the
+ * stored verdict, but the new verdict keeps the margins that were measured with other drivers. */
 static void margins_on_other_drivers_stay(void **state)
 {
 	struct place *p = *state;
@@ -270,7 +270,7 @@ static void margins_on_other_drivers_stay(void **state)
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
 	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict,
-	 * the margins with all drivers stay. */
+	 * it keeps the margins that were measured with each driver. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");

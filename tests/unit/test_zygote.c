@@ -113,8 +113,8 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
-	for (int i = 0; i < PLACES; i++) { /* replaces all children: the limit AT_ONCE must hold for the new ones,
-					    * too */
+	for (int i = 0; i < PLACES; i++) { /* replaces all children: of the new children, too, at most AT_ONCE may be
+					    * starting at the same time */
 		struct child *child = zygote_take(&setting.runners, false);
 
 		assert_non_null(child);

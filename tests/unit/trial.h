@@ -57,15 +57,15 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of this input. If so, the test must store the final value that the
- * emulated reference leaves in the input. The place is `out`, at the index op_own_place. */
+/* Returns true if the truth includes the final value of this input. If so, the test must store the input's final value
+ * after the emulated reference in out[op_own_place(...)]. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
 }
 
-/* Allocates tensors for the final value of an input, in `truth` and `out`. The tensor in `out` begins with the value
- * before the call. */
+/* Allocates tensors for the final value of an input, in `truth` and `out`. The tensor in `out` is initialised with the
+ * value that the input has before the call. */
 static inline void trial_open_own(struct trial *t, int input)
 {
 	int place = op_own_place(t->problem, input);
@@ -161,7 +161,8 @@ static inline void *trial_copy_of(const struct tensor *tensor)
 	return copy;
 }
 
-/* Opens the case of `first` again. Copies its inputs and its truth, because it takes longer to compute them. */
+/* Opens the case of `first` again. Copies the inputs and the truth of `first`, because computing them again takes
+ * longer. */
 static inline void trial_open_again(struct trial *t, const struct trial *first)
 {
 	*t = *first;
@@ -459,7 +460,8 @@ static inline void assert_mistake_caught(const struct op *op, const struct op_pr
 		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
-/* Asserts that a mistake passes in the default sizes and fails in the edge case with this name. */
+/* Asserts that a reference with the mistake passes in the first small and the first medium case of the problem, and
+ * fails in the edge case with this name. */
 static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
 					    int mistake, const char *edge)
 {
