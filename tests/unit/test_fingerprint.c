@@ -1,4 +1,4 @@
-/* test_fingerprint - which changes of a definition change its subject digest, and the messages that name a change. */
+/* test_fingerprint - which changes of a definition change its subject digest, and which messages report them. */
 #include "cache/fingerprint.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "cache/checksummed_record.h"
 
-/* A definition that a test may change, with everything that it points to. */
+/* A definition, with all structures to which it points, so that a test may change each of them. */
 struct sample {
 	struct axis axes[3];
 	struct tensor_spec inputs[3], outputs[2];

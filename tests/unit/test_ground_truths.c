@@ -46,8 +46,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Returns the names of the ground truths on an sm_90 GPU, separated by blanks. If `family` is NULL, the definition has
- * no family. */
+/* Returns the names of the ground truths that a run on an sm_90 GPU uses, separated by blanks. If `family` is NULL, the
+ * definition has no family. */
 static char *asked(const char *choice, const char *family, const struct own_truth *own, int own_count)
 {
 	struct program program = {.store = NULL};
@@ -90,8 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth is used for each definition without a family. For a definition with a family, this truth is
- * used only on request. */
+/* A dataset may have a ground truth of its own. It is used for each definition without a family. For a definition with
+ * a family, it is used only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};

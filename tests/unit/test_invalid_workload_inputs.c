@@ -29,7 +29,7 @@ static const struct {
 };
 
 struct tally {
-	bool seen[FAMILIES]; /* whether the family was tested; the index is that of op_table */
+	bool seen[FAMILIES]; /* seen[i]: the family op_table[i] was tested */
 	int inputs, silent;
 };
 

@@ -100,7 +100,7 @@ static int signal_children(const char *word, int number)
 
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
-	/* when the killed processes have ended, their children have been killed, too */
+	/* waits until the killed processes have ended; by then, their own children have been killed, too */
 	for (int i = 0; i < found && number == SIGKILL; i++)
 		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT);
 	return found;

@@ -226,7 +226,7 @@ static void what_is_kept_between_calls_is_found(void **state)
 	expect_all_is_well(*state);
 }
 
-/* In every call, these references return the same buffer, or one of two buffers. */
+/* The first reference returns the same buffer in every call, and the second one returns two buffers in turn. */
 static void an_output_that_overwrites_that_of_an_earlier_call_fails(void **state)
 {
 	static const char *const writers[] = {
@@ -316,7 +316,7 @@ static void a_reference_that_raises_keeps_its_traceback_and_line(void **state)
 	assert_int_equal(result.verdict->reference_line, 4);
 	assert_null(strstr(result.verdict->message, "runner.py"));
 	assert_true(result.keep);
-	/* a run that looks for the cached failure needs the name of the ground truth */
+	/* a later run finds this stored failure only if the verdict names the ground truth */
 	assert_string_equal(result.verdict->ground_truth, "builtin");
 }
 
@@ -575,7 +575,8 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Lines of a reference that write a forged answer of the runner to every open file descriptor. */
+/* Python lines for the function run() of a reference. They forge an answer of the runner, and write it to every open
+ * file descriptor. */
 #define FORGED "    for fd in range(3, 1024):\n" \
 	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"

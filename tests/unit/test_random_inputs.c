@@ -1,5 +1,5 @@
-/* test_random_inputs - random numbers that are computed from a counter: they equal published results, and their keys
- * depend only on the documented parts. */
+/* test_random_inputs - random numbers that are computed from a key and a counter: they equal published results, and the
+ * key depends only on the input, the axes and the seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

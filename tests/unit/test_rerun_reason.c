@@ -141,8 +141,8 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
 }
 
-/* A verdict may come from a coarse ground truth alone. It is accepted if this run would call no other ground truth. If
- * this run would also call builtin, the case runs again. */
+/* The only ground truth of a verdict may be coarse, i.e. less exact than the tolerances demand. The verdict is accepted
+ * if this run would call no other ground truth. If this run would also call builtin, the case runs again. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};

@@ -444,7 +444,7 @@ static void names_are_fixed(void **state)
 	assert_false(reason_parse("", &reason));
 }
 
-/* A verdict with one of these reasons is not stored, because the next run of the same case may give another verdict. */
+/* A verdict with a transient reason is not stored, because the next run of the same case may give another verdict. */
 static void transient_reasons_are_known(void **state)
 {
 	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
