@@ -1,5 +1,5 @@
 /* test_diagnosis - which of the mistakes that explain a failed case are reported. Each row of a family's table of
- * mistakes must recognise outputs with its own mistake, and must not recognise correct outputs. The test uses small
+ * mistakes must explain outputs with the mistake of this row, and must not explain correct outputs. The test uses small
  * cases of the starter definitions. Nearly every mistake changes the outputs of at least one case. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ struct seen {
 	int count;
 };
 
-/* Returns the number of a row. Adds the row if it is new. */
+/* Returns the index of a row in `seen`. Adds the row if it is new. */
 static int number_of(struct seen *seen, const struct op_mistake *row)
 {
 	for (int i = 0; i < seen->count; i++)
@@ -93,8 +93,8 @@ static bool is_mostly_nan(const struct world *w)
 	return any;
 }
 
-/* Checks a row of a table. `right` is the variation without a mistake. Runs the oracle once with the mistake of the
- * row. */
+/* Checks a row of a table of mistakes. Runs the oracle once with the mistake of the row. `right` is the variation
+ * without a mistake. */
 static void expect_row(struct world *w, const struct op_mistake *row, const struct op_variation *right,
 		       struct seen *seen)
 {
@@ -384,7 +384,7 @@ static void a_mistake_in_indices_never_leaves_a_tensor(void **state)
 	variation_close(&v);
 }
 
-/* Diagnoses the outputs of a reference that triples every output, with the mistakes of `table`. */
+/* Looks for the mistakes of `table` in the outputs of a reference that triples every output. */
 static void look_for_triples(const struct op_mistake *table, struct diagnosis *diagnosis)
 {
 	const struct op op = gather_op(table);
@@ -479,11 +479,13 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_true(is_vague(before_least, 1, 0.75));
 	assert_false(is_vague(before_least, 1, 0.25));
 	assert_false(is_vague(before_least, 1, 1.5));
-	assert_true(is_vague(before_most, 1, 1.75)); /* 1.75 is used without its fraction */
+	assert_true(is_vague(before_most, 1, 1.75)); /* x = 1.75 becomes 1 if it is limited to 1, but also if its
+						      * fraction is dropped */
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
-/* Diagnoses a reference that treats the scale `small` as 1, but computes correctly with the scale 2. */
+/* Runs a reference with the scale `small`, in place of which the reference uses 1, and with the scale 2, which it uses
+ * correctly. Then diagnoses this reference. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
 	const struct op_mistake none[] = {{.says = NULL}};
@@ -514,7 +516,7 @@ static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
 	look_for_limit(0.25, &limit);
 	assert_int_equal(limit.count, 1);
 	assert_string_equal(limit.says[0], "input 'scale' was clamped to at least 1");
-	look_for_limit(0.75, &vague); /* 0.75 may also be rounded to 1 */
+	look_for_limit(0.75, &vague); /* 0.75 becomes 1 if it is clamped, but also if it is rounded */
 	assert_int_equal(vague.count, 0);
 	assert_false(vague.complete);
 }

@@ -225,7 +225,8 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
 
-/* This wrong sampler returns the most likely token in every second row. The test must find this in 320 rows. */
+/* This wrong sampler returns the most likely token in every second row. The statistical test must find such a sampler
+ * wrong after 320 rows. */
 static void a_sampler_that_strays_is_alarmed(void **state)
 {
 	enum { ROWS = 320 };

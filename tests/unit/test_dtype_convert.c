@@ -28,7 +28,7 @@ static const struct {
 	enum dtype dtype;
 	int mantissa_bits, bias;
 	unsigned largest; /* code of the largest finite number */
-	double overflow;  /* the value that is stored in place of a number above the largest; NaN for e4m3 */
+	double overflow;  /* the value that is stored for a number above the largest finite one; NaN for e4m3 */
 } formats[] = {
     {DTYPE_FLOAT16, 10, 15, 0x7bff, INFINITY},
     {DTYPE_BFLOAT16, 7, 127, 0x7f7f, INFINITY},

@@ -157,7 +157,8 @@ static void replacing_leaves_no_temporary_file(void **state)
 	buf_free(&name);
 }
 
-/* Starts a process that creates the temporary file of "a". The process then exits, or stays alive if `lives`. */
+/* Starts a process that creates a temporary file, as for a write to "a". If `lives`, the process then stays alive,
+ * otherwise it exits. */
 static pid_t leave_temporary(bool lives)
 {
 	int pipe_fds[2];

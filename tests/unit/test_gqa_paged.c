@@ -355,7 +355,8 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	free_world(&w);
 }
 
-/* All 64 bits of an int64 index are checked: an invalid index does not become valid because its upper half is lost. */
+/* All 64 bits of an int64 index are checked. An index that is invalid only because of its upper 32 bits is rejected,
+ * too. */
 static void wide_indices_are_looked_at_whole(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

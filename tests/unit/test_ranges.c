@@ -150,7 +150,8 @@ static bool has_length(const struct subject *s, int axis, int64_t block, int64_t
 	return false;
 }
 
-/* An axis that is processed in blocks must have whole blocks in one case, and one element more in another. */
+/* If an axis is processed in blocks, its length must be a multiple of the block size in one case, and one more than a
+ * multiple in another case. */
 static void check_blocks(const struct subject *s, int axis, int64_t block)
 {
 	for (int64_t rest = 0; block > 0 && rest < 2; rest++)
