@@ -585,7 +585,7 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 		int64_t length = attention_integer(&w.in[3], 0);
 
 		for (int64_t j = (int64_t)seed % 3; j < length;
-		     /* the numbers of keys are below and above the number of chosen keys */
+		     /* with some seeds fewer keys get such a scale than are chosen, with others more */
 		     j += 2 + (int64_t)seed % 5) {
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 

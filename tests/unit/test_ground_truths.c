@@ -14,7 +14,7 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* A made-up provider of ground truths, for which no library needs to be installed. It is used for gemm by default, for
+/* A made-up table of ground truths by torch, which need not be installed. Torch is used for gemm by default, for
  * rmsnorm on request, and never for page. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* If a ground truth is used only on request, each verdict that was computed with it has its name in the verdict's
- * context. Therefore a run without this ground truth does not reuse these verdicts. */
+/* If a run uses a ground truth on request, the context that is stored with the run's verdicts names this ground truth.
+ * Therefore a run without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

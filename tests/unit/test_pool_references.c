@@ -163,8 +163,8 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 static void answers_that_change_are_nondeterministic(void **state)
 {
 	static const char *const fickle[] = {
-	    /* The results depend on a counter, on the clock, and on memory addresses, which differ between runs because
-	     * the shared arena has two layouts. */
+	    /* The first reference's result depends on a counter, the second one's on the clock, and the third one's on
+	     * a memory address. The address differs between runs, because the shared arena has two layouts. */
 	    HEAD "n = 0\n" RUN "    global n\n    n += 1\n    y[3, 63] += n * 1e-7\n    return y\n",
 	    HEAD RUN "    return y + (time.perf_counter_ns() % 1000003) * 1e-13\n",
 	    HEAD RUN "    return y + (x.data_ptr() % 65536) * 1e-12\n",
@@ -513,8 +513,8 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
-/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. This also holds for
- * blocks above malloc's largest mmap threshold. */
+/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. The same is true of
+ * blocks that are larger than malloc's largest mmap threshold. */
 static void freed_memory_is_reused_by_the_next_tensor(void **state)
 {
 	struct pool_result result = verify(

@@ -106,7 +106,7 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 
 /* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
  * `last` case, always returns true, because a later case may have different values. The scalar need not differ in every
- * case: only a case with equal scalars finds a reference that caches its result by the scalar. */
+ * case: only a case with equal scalars reveals a reference that caches its result by the scalar. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

@@ -127,7 +127,7 @@ static void each_definition(void (*look)(struct subject *))
 	arena_free(&arena);
 }
 
-/* Returns how many roles of the table this input or output has. */
+/* Returns how many of the family's roles are assigned to this input or output in `roles`. */
 static int roles_of(const struct subject *s, const unsigned char *roles, bool output, int index)
 {
 	int count = 0;
