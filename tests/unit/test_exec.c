@@ -136,7 +136,8 @@ static void ten_thousand_names_are_cut_at_a_lines_end(void **state)
 		lines++;
 	assert_in_range(strlen(text), EXEC_NAMES - 128, EXEC_NAMES + 64);
 	assert_int_equal(strncmp(text, "rmsnorm/a_norm_with_a_name_that_is_rather_long_00000\n", 53), 0);
-	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list is cut after a whole name */
+	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list of names is cut after a whole
+									     * name */
 	assert_true(lines > 1000);
 	assert_non_null(strstr(text, "\n10000 10000\n"));
 	end(session);

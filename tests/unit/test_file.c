@@ -345,7 +345,8 @@ static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 
 	int reader = open(path, O_RDONLY);
 
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a process that only reads makes no difference */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a process that has the file open only for reading makes
+							       * no difference */
 	close(reader);
 	unlink(path);
 	assert_false(file_shows_changes(AT_FDCWD, path, &st));
@@ -441,8 +442,7 @@ static void without_openat2_the_steps_hold_the_same_line(void **state)
 	check_steps(root, "leak", ELOOP);
 	check_steps(root, "up/outside", ELOOP);
 	check_steps(root, "etc/passwd", ELOOP);
-	/* this is stricter than the kernel's RESOLVE_BENEATH, because no link is followed, not even one that stays
-	 * below the root */
+	/* no link is followed, not even one that stays below the root; the kernel's RESOLVE_BENEATH is less strict */
 	check_steps(root, "inside/a", ELOOP);
 	check_steps(root, "blob/none", ENOENT);
 	check_steps(root, "blob/a/none", ENOTDIR);

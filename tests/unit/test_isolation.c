@@ -135,7 +135,7 @@ struct reader {
 	struct child child;
 	struct isolation_reader reader;
 	struct queued *work;
-	int end; /* the end of the socket that the reader would have */
+	int end; /* the test's end of the socket; a real reader would have this end */
 };
 
 static int set_up(void **state)

@@ -368,7 +368,8 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
 			continue; /* in float32, rounding the sum to the dtype is no mistake */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
-			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests them */
+			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests short
+				   * rows */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
 			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
 				 (int)width, eps);
@@ -558,7 +559,7 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* simulates a reference that uses this epsilon */
+	w.c.constants[0].value = 1e-5; /* simulates a reference with the epsilon 1e-5 */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);
