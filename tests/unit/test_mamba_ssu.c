@@ -167,7 +167,7 @@ static void emulate_sequence(const struct emulation *m, int64_t n)
 	int64_t pad = m->roles.pad < 0 || m->mistake == PAD_IS_MINUS_ONE ? -1 : (int64_t)m->t->c.scalar[m->roles.pad];
 	bool skipped = indexed && slot == pad && m->mistake != PADDING_NOT_SKIPPED;
 
-	slot = slot < 0 ? e->slots - 1 : slot; /* slot -1 means the last slot, as an index in Python */
+	slot = slot < 0 ? e->slots - 1 : slot; /* as in Python, the index -1 means the last slot */
 	for (int64_t row = 0; row < e->heads * e->dim; row++) {
 		int64_t size = e->heads * e->dim * e->states, at = n * e->heads * e->dim + row;
 		int64_t target = m->mistake == WRITTEN_TO_PLACE_IN_BATCH ? n : slot;

@@ -249,7 +249,7 @@ static void margins_on_other_drivers_stay(void **state)
 	on_driver(p, "550", 0.25);
 	put(p, 1, "2.13", 1, day);
 	expect_drivers(p, "550", "");
-	on_driver(p, "550", 0.375); /* again with the driver of the first verdict */
+	on_driver(p, "550", 0.375); /* a second verdict with the driver of the first one */
 	put(p, 1, "2.13", 1, day + 1);
 	expect_drivers(p, "550", "");
 	on_driver(p, "570", 0.5);

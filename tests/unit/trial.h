@@ -319,7 +319,7 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&other);
 }
 
-/* Hashes the inputs of the case into the digest `hex`. */
+/* Updates the digest `hex` with the inputs of the case. */
 static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX])
 {
 	char both[2 * DIGEST_HEX];
@@ -362,7 +362,8 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
  * problem of the case cannot have this mistake, returns NULL and runs nothing. */
 typedef const char *trial_mistake(struct trial *t, int m);
 
-/* Asserts that each of `count` planted mistakes fails in the first medium case of the problem, with `seeds` seeds. */
+/* Asserts that a reference with any one of `count` planted mistakes fails in the first medium case of the problem, for
+ * each of `seeds` seeds. */
 static inline void assert_mistakes_fail(const struct op *op, const struct op_problem *problem, uint64_t seeds, int count,
                                         trial_mistake *run)
 {
@@ -422,8 +423,8 @@ typedef void trial_play(struct trial *t, int mistake);
 
 enum { TRIAL_END = -1 };
 
-/* Asserts that each of the correct ways in `ways` (up to TRIAL_END) passes for every size and seed, and that outputs of
- * only zeros would not pass. */
+/* `ways` lists correct ways to compute the outputs, up to TRIAL_END. Asserts that a reference passes in each of these
+ * ways, for every size and seed, and that outputs of only zeros would not pass. */
 static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
 				       const int *ways)
 {
@@ -443,7 +444,7 @@ static inline void assert_right_passes(const struct op *op, const struct op_prob
 		}
 }
 
-/* Asserts that with this seed, the mistake fails in at least one case of the default sizes. */
+/* Asserts that with this seed, a reference with the mistake fails in at least one case of the default sizes. */
 static inline void assert_mistake_caught(const struct op *op, const struct op_problem *problem, uint64_t seed,
 					 trial_play *play, int mistake)
 {
