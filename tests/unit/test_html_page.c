@@ -235,7 +235,7 @@ static void margins_are_ordered_by_time_and_the_largest_counts(void **state)
 	cJSON *json = data_of(&page);
 	const cJSON *history = cJSON_GetObjectItem(first_of(json), "history");
 
-	/* no stored verdict was computed with the torch of this run, so none is used */
+	/* the stored verdicts come from other versions of torch than that of this run, so none is used */
 	assert_false(cJSON_IsNumber(cJSON_GetObjectItem(first_of(json), "margin")));
 	assert_string_not_equal(text_of(first_of(json), "status"), "passed");
 	assert_int_equal(cJSON_GetArraySize(history), 2);

@@ -177,7 +177,8 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	expect_dtypes(&mla_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
-/* The scale is 1 / sqrt of the head dimension before the absorption of a projection, not of the latent dimension. */
+/* The scale is 1 / sqrt(d), where d is the head dimension before a projection was absorbed, not the latent
+ * dimension. */
 static void the_scale_is_that_of_unabsorbed_heads(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

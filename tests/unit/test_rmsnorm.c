@@ -429,8 +429,8 @@ static void round_twice(struct world *w)
 	free(x);
 }
 
-/* In the second set of input values of a case with one row, all correct ways of rounding give the same bits. Therefore
- * an error of half a unit of the output's dtype is visible. */
+/* If a case has only one row, all correct ways of rounding give the same bits for its second set of input values.
+ * Therefore an error of half a unit of the output's dtype is visible. */
 static void the_exact_row_shows_half_a_unit(void **state)
 {
 	static const int64_t most[] = {128, 1024}; /* the number of columns for bfloat16 and for float16 */

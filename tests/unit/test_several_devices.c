@@ -218,7 +218,7 @@ static int take_all(struct world *w)
 	return count;
 }
 
-/* Lets all devices that have not failed finish their jobs, until no job is pending. */
+/* Lets all devices finish their jobs, except those that have failed, until no job is pending. */
 static void finish_everything(struct world *w)
 {
 	int finished[DEVICES] = {0};
