@@ -575,7 +575,7 @@ static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 	}
 }
 
-/* If the pool must not be updated, its bits are compared. */
+/* If a reference must not update the pool, every bit of the pool must stay the same. */
 static void a_pool_that_is_not_updated_is_the_same_bits(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[POOLED]);

@@ -109,7 +109,7 @@ static void unsafe_characters_are_shown_escaped(void **state)
 	world_end(w);
 }
 
-/* Checks what the page says about its only definition. */
+/* Checks that the page shows its only definition with the status `status`, and counts this definition once. */
 static void expect_page(const struct world *w, const char *status)
 {
 	struct buf page = {0};

@@ -220,7 +220,7 @@ static void a_reason_is_read_and_nothing_is_assumed(void **state)
 	free(answer.why);
 }
 
-/* Checks the result if the reader gives no valid answer: the reference gets a runner of its own, and the reader is
+/* Checks what happens if the reader gives no valid answer: the reference gets a runner of its own, and the reader is
  * replaced. */
 static void expect_unread(struct reader *r, int64_t now_ms)
 {

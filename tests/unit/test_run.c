@@ -1,6 +1,6 @@
 /* test_run - checks which definitions a run reads, runs and stores. Some definitions are up to date, some are stale,
- * some change while their reference runs, some fail, and some equal other definitions. Some runs are interrupted, and
- * some cannot store or run anything. */
+ * some change while their reference runs, some fail, and some are equal to others except for their names. Some runs are
+ * interrupted, and some cannot store or run anything. */
 #include "tests/unit/engine_world.h"
 
 #include "engine/expected_seconds.h"

@@ -362,7 +362,7 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 		assert_right_passes(&sampling_op, &problems[p], SEEDS, run, ways);
 }
 
-/* The mistakes, and the problems in which they are mistakes. */
+/* The mistakes, and for each one the problems in which it is a mistake. */
 static const struct {
 	enum mistake mistake;
 	const char *name;
@@ -410,7 +410,8 @@ static void close_both(struct trial trials[CONTENTS_COUNT])
 		trial_close(&trials[i]);
 }
 
-/* Compares both sets of input values of the case `first`. Returns NULL if both pass, else the message. */
+/* Runs the sampler with `mistake` on both sets of input values of the case `first`, and judges its draws. Returns NULL
+ * if the draws pass, else the message. */
 static const char *fail_again_on_both(const struct trial first[CONTENTS_COUNT], enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];

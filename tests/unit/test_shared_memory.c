@@ -47,7 +47,7 @@ static ino_t take(struct shared_memory *shared, int64_t bytes)
 	return stat.st_ino;
 }
 
-/* Writes to all bytes of the memfd through its descriptor, as a runner can do. */
+/* Writes to all bytes of the memfd through its descriptor, which a runner can also do. */
 static void write_everywhere(struct shared_memory *shared)
 {
 	int fd = shared_memory_fd(shared);
