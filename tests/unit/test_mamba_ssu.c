@@ -383,7 +383,7 @@ static void only_the_state_may_be_written(void **state)
 	}
 }
 
-/* If no output returns the states, the states are compared in the input after the call. */
+/* If no output returns the states, the states that the input has after the call are compared. */
 static void states_without_an_output_are_left_or_updated(void **state)
 {
 	struct trial t;
@@ -468,8 +468,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
-/* If the description of a tensor says so, the states may be written. If the description of the definition says so, the
- * states must be written. */
+/* The states may be written if the description of a tensor says so, and must be written if the description of the
+ * definition says so. */
 static void states_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];

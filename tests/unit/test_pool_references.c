@@ -629,7 +629,8 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* A function for references: parent(pid) returns the parent process of pid, or 0 if there is no such process. */
+/* Python code for references. It defines parent(pid), which returns the parent process of pid, or 0 if process pid does
+ * not exist. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
@@ -669,8 +670,8 @@ static void the_memory_of_the_judge_is_closed(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* A reference starts a daemon in a session of its own, which outlives the reference's process. The pool ends the daemon
- * when the definition is done. */
+/* A reference starts a daemon in a session of its own. The daemon outlives the reference's process. The pool ends the
+ * daemon when the definition is done. */
 static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 {
 	static const char reference[] =

@@ -293,8 +293,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* Without a floor, a group of zeros has scale 0. op.probe accepts scale 0 only if the scales of
-			 * groups of tiny numbers also have no floor. */
+			/* Without a floor, a group of zeros has scale 0. op.probe accepts this scale only if the scales
+			 * of groups of tiny numbers show no floor, either. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

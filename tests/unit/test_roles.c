@@ -438,7 +438,7 @@ static void what_has_no_roles_is_refused_with_a_sentence(void **state)
 	                               sizeof out),
 	                 TRUTH_NONE);
 	assert_non_null(strstr(out, "no op family knows op_type 'x'"));
-	/* Without the lengths of the axes, only a request for the roles is answered. Other requests are rejected. */
+	/* A case without the lengths of its axes is accepted only in a request for the roles. */
 	assert_int_equal(reftest_family(DEFINITION, out, sizeof out), TRUTH_BAD);
 	assert_int_equal(reftest_family("{\"definition\": " DEFINITION "}", out, sizeof out), TRUTH_BAD);
 	assert_non_null(strstr(out, "axis 'b' has no value"));

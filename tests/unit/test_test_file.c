@@ -392,8 +392,8 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	buf_free(&out);
 }
 
-/* Each file that reftest writes beside conftest.py is in the folder LIBRARIES_FOLDER. Comments at the beginning of the
- * file tell code formatters to skip the file. */
+/* Each file that reftest writes beside conftest.py is in the folder LIBRARIES_FOLDER. Comments at the beginning of each
+ * of these files tell code formatters to skip the file. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};
