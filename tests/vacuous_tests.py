@@ -42,7 +42,7 @@ def swallowed():
 
 
 def unusual():
-    """Tests files that the audit does not parse, or that are not text in the usual encoding."""
+    """Yields cases as table() does: files that are not parsed, that are not in UTF-8, or that are unusual otherwise."""
     for text in ('"', "'''", "def", "def test_a(", "))))\ndef test_a(): '\\", "x = 1\ry\0", "-" * 100000 + "1", "(" * 1000):
         yield "not parsed", text.encode(), {1: PARSED}
     yield "not parsed", (GOOD + "def broken(:\n").encode(), {3: PARSED}

@@ -25,7 +25,7 @@ static void words_say_that_an_operation_samples(void **state)
 	assert_false(samples("resample2", "Scales the rows", "status:draft"));
 }
 
-/* If a tag names a function, only the part of the name after the module counts. */
+/* If a tag names a function as module.function, only the part after the module is examined. */
 static void modules_say_nothing(void **state)
 {
 	(void)state;

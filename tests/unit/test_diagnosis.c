@@ -1,5 +1,5 @@
 /* test_diagnosis - which of the mistakes that explain a failed case are reported. Each row of a family's table of
- * mistakes must recognise outputs with its own mistake, and must not recognise correct outputs. The test uses small
+ * mistakes must explain outputs with the mistake of this row, and must not explain correct outputs. The test uses small
  * cases of the starter definitions. Nearly every mistake changes the outputs of at least one case. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,19 +22,19 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER is the largest allowed number of rows that change no output of these cases. A mistake changes no output if it
- * needs random draws, cases above MOST_BYTES, or other inputs. In sanitized builds, cases are smaller, so more rows
- * change no output. The number of these rows is not limited in sanitized builds. */
+/* At most LARGER mistakes may leave the outputs of all these cases unchanged. A mistake does so if it shows only with
+ * random draws, in cases above MOST_BYTES, or with other inputs. Sanitized builds have smaller cases, in which fewer
+ * mistakes show, so there LARGER sets no limit. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 17 << 20, LARGER = SANITIZED ? SEEN : 20 };
 
-/* The rows that were tried. */
+/* The rows of the tables of mistakes that were tried so far. */
 struct seen {
 	const struct op_mistake *rows[SEEN];
 	bool effect[SEEN]; /* the mistake of the row changed the outputs of a case */
 	int count;
 };
 
-/* Returns the number of a row. Adds the row if it is new. */
+/* Returns the index of a row in `seen`. Adds the row if it is new. */
 static int number_of(struct seen *seen, const struct op_mistake *row)
 {
 	for (int i = 0; i < seen->count; i++)
@@ -50,7 +50,7 @@ static bool is_done(struct seen *seen, const struct op_mistake *row)
 	return seen->effect[number_of(seen, row)];
 }
 
-/* Rounds the outputs of a variation to the dtypes of the problem. */
+/* Rounds each output of a variation to the dtype that the problem gives this output. */
 static void round_outputs(const struct op_variation *v, struct world *w)
 {
 	for (int i = 0; i < w->c.problem->output_count; i++) {
@@ -93,8 +93,8 @@ static bool is_mostly_nan(const struct world *w)
 	return any;
 }
 
-/* Checks a row of a table. `right` is the variation without a mistake. Runs the oracle once with the mistake of the
- * row. */
+/* Checks a row of a table of mistakes. Runs the oracle once with the mistake of the row. `right` is the variation
+ * without a mistake. */
 static void expect_row(struct world *w, const struct op_mistake *row, const struct op_variation *right,
 		       struct seen *seen)
 {
@@ -124,8 +124,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may also read the entries after those of the outputs. NULL in these entries means that the oracle
-	 * need not compute them. */
+	/* The array `truth` may have more entries than the problem has outputs. The oracle does not compute an entry
+	 * that is NULL. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -384,7 +384,7 @@ static void a_mistake_in_indices_never_leaves_a_tensor(void **state)
 	variation_close(&v);
 }
 
-/* Diagnoses the outputs of a reference that triples every output, with the mistakes of `table`. */
+/* Looks for the mistakes of `table` in the outputs of a reference that triples every output. */
 static void look_for_triples(const struct op_mistake *table, struct diagnosis *diagnosis)
 {
 	const struct op op = gather_op(table);
@@ -451,7 +451,8 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if the diagnosis counts as vague. */
+/* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if `limit` marks the variation as
+ * vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);
@@ -478,11 +479,13 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_true(is_vague(before_least, 1, 0.75));
 	assert_false(is_vague(before_least, 1, 0.25));
 	assert_false(is_vague(before_least, 1, 1.5));
-	assert_true(is_vague(before_most, 1, 1.75)); /* 1.75 is used without its fraction */
+	assert_true(is_vague(before_most, 1, 1.75)); /* x = 1.75 becomes 1 if it is limited to 1, but also if its
+						      * fraction is dropped */
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
-/* Diagnoses a reference that treats the scale `small` as 1, but computes correctly with the scale 2. */
+/* Runs a reference with the scale `small`, in place of which the reference uses 1, and with the scale 2, which it uses
+ * correctly. Then diagnoses this reference. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
 	const struct op_mistake none[] = {{.says = NULL}};
@@ -513,7 +516,7 @@ static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
 	look_for_limit(0.25, &limit);
 	assert_int_equal(limit.count, 1);
 	assert_string_equal(limit.says[0], "input 'scale' was clamped to at least 1");
-	look_for_limit(0.75, &vague); /* 0.75 may also be rounded to 1 */
+	look_for_limit(0.75, &vague); /* 0.75 becomes 1 if it is clamped, but also if it is rounded */
 	assert_int_equal(vague.count, 0);
 	assert_false(vague.complete);
 }

@@ -71,7 +71,7 @@ static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(vo
 					         means[other], alarm, share);
 				largest = fmax(largest, alarm);
 			}
-	assert_true(largest > share / 100); /* the bound is tight enough that a false alarm is possible */
+	assert_true(largest > share / 100); /* the largest probability is at least a hundredth of the promised one */
 }
 
 /* A draw from {0.4, 0.3, 0.2, 0.1}, with the vocabulary rotated by `row`. */
@@ -91,8 +91,8 @@ static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 	return draw_of(filter, &kept, (i + row) % 4);
 }
 
-/* Checks the rate of false alarms with a threshold that allows one in twenty cases. At the real threshold, false alarms
- * are too rare to be counted in a test; both thresholds come from the same formula. */
+/* Checks the rate of false alarms with a threshold that allows a false alarm in one of twenty cases. At the real
+ * threshold, false alarms are too rare to be counted in a test; both thresholds come from the same formula. */
 static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
 {
 	enum { CASES = 2000, ROWS = 120 };
@@ -225,7 +225,8 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
 
-/* This wrong sampler returns the most likely token in every second row. The test must find this in 320 rows. */
+/* This wrong sampler returns the most likely token in every second row. The statistical test must find such a sampler
+ * wrong after 320 rows. */
 static void a_sampler_that_strays_is_alarmed(void **state)
 {
 	enum { ROWS = 320 };

@@ -16,7 +16,7 @@ struct shape {
 static const struct shape deepseek = {16, 512, 64, 1, 2048}, deepseek_pages = {16, 512, 64, 64, 2048};
 static const struct shape little = {3, 32, 8, 1, 64}, little_pages = {3, 32, 8, 16, 64};
 
-/* The inputs and outputs of the dataset's sparse attention. */
+/* Builds a problem with the inputs and outputs of the dataset's sparse attention. */
 static void attention(struct built *b, struct shape shape)
 {
 	start_problem(b, "dsa_sparse_attention_h_ckv_kpe_topk_ps", "dsa_paged");
@@ -37,7 +37,7 @@ static void attention(struct built *b, struct shape shape)
 	add_output(b, "lse", DTYPE_FLOAT32, "num_tokens num_qo_heads");
 }
 
-/* The inputs and outputs of the dataset's indexer. */
+/* Builds a problem with the inputs and outputs of the dataset's indexer. */
 static void indexer(struct built *b, int64_t heads, int64_t dim, int64_t page_size, int64_t chosen)
 {
 	start_problem(b, "dsa_topk_indexer_fp8_h_d_topk_ps", "dsa_paged");
@@ -164,7 +164,7 @@ static void rows_that_are_not_there_are_refused(void **state)
 	expect_invalid(&w, "sparse_indices", 5, (double)(w.in[2].shape[0] * 16), "key rows");
 	expect_invalid(&w, "sparse_indices", 5, -2, "sparse_indices has -2");
 	free_world(&w);
-	/* the workload provides the indices and could name any row, so no row is NaN */
+	/* no row is NaN, because the workload provides the indices, and these may refer to any row */
 	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4, 0);
 	for (int64_t row = 0; row < w.in[2].shape[0] * 16; row++)
 		assert_false(is_nan_row(&w.in[2], row, 32));
@@ -374,8 +374,8 @@ static void start_indexer(struct world *w, struct built *b, enum op_size size, i
 }
 
 /* Some sequences have no key, some one key, some as many keys as are chosen, and some one key more. No page belongs to
- * two sequences. Pages that belong to no sequence have the value NaN. Table entries beyond the pages of a sequence
- * refer to such pages. */
+ * two sequences. Pages that belong to no sequence have the value NaN. The entries of a page table after the last page
+ * of a sequence refer to pages that belong to no sequence. */
 static void tables_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
@@ -493,7 +493,8 @@ static void an_indexer_as_large_as_the_datasets_passes(void **state)
 	free_world(&w);
 }
 
-/* Checks that each mistake is caught in one of three cases. All mistakes share the inputs and the oracle's outputs. */
+/* Checks that each mistake is caught in one of three cases. The inputs and the oracle's outputs are the same for all
+ * mistakes. */
 static void expect_indexers_caught(struct built *b, uint64_t seed)
 {
 	bool caught[WRONGS] = {[RIGHT] = true};
@@ -525,8 +526,8 @@ static void mistakes_of_the_indexer_are_caught(void **state)
 		expect_indexers_caught(&b, seed);
 }
 
-/* A row may list the chosen keys in any order. Among keys whose scores nearly equal the smallest chosen score, any
- * choice is accepted. */
+/* A row may list the chosen keys in any order. If the score of a key nearly equals the smallest score of a chosen key,
+ * the key may be chosen or not. */
 static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 {
 	struct built b;
@@ -543,8 +544,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	dtype_store(w.answer[0].data, DTYPE_INT32, 63, first);
 	assert_true(passes(&w, "another order"));
 
-	/* The test replaces the chosen key with the smallest score by a key that was not chosen: this fails. Then it
-	 * copies the chosen key to the other key, so that their scores are equal: this passes. */
+	/* The test takes the chosen key with the smallest score, and puts a key that was not chosen in its place: the
+	 * comparison fails. Then both keys get the same elements, and so the same score: the comparison passes. */
 	beyond = -1;
 	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
 		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);
@@ -584,7 +585,7 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 		int64_t length = attention_integer(&w.in[3], 0);
 
 		for (int64_t j = (int64_t)seed % 3; j < length;
-		     /* the numbers of keys are below and above the number of chosen keys */
+		     /* with some seeds fewer keys get such a scale than are chosen, with others more */
 		     j += 2 + (int64_t)seed % 5) {
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-/* Caches and messages store the numbers, and datasets use the names, so none of them may ever change. */
+/* Caches and messages store the numbers, and datasets use the names. Therefore no number and no name may ever
+ * change. */
 static const struct {
 	int number;
 	const char *name;

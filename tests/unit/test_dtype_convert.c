@@ -1,5 +1,5 @@
 /* test_dtype_convert - the conversion of narrow number formats is exact for every code and for numbers near it. The
- * test compares with formulas that use no bit operations. */
+ * expected values come from formulas without bit operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct {
 	enum dtype dtype;
 	int mantissa_bits, bias;
 	unsigned largest; /* code of the largest finite number */
-	double overflow;  /* the value that is stored in place of a number above the largest; NaN for e4m3 */
+	double overflow;  /* the value that is stored for a number above the largest finite one; NaN for e4m3 */
 } formats[] = {
     {DTYPE_FLOAT16, 10, 15, 0x7bff, INFINITY},
     {DTYPE_BFLOAT16, 7, 127, 0x7f7f, INFINITY},

@@ -79,7 +79,7 @@ static void strangers_text_is_shown_without_harm(void **state)
 	memset(text, 'y', 80);
 	text[80] = '\0';
 	assert_string_equal(err_show(text).text, text);
-	memcpy(text + 78, "\xE2\x82\xAC", 4); /* byte 81 would be the last byte of the character */
+	memcpy(text + 78, "\xE2\x82\xAC", 4); /* three bytes, the last of which is byte 81 */
 	char shown[84];
 
 	memset(shown, 'y', 78);

@@ -1,4 +1,5 @@
-/* test_exec - `watch --exec` starts the command, passes the names to it and ends it, even if the command misbehaves. */
+/* test_exec - `watch --exec` starts the command, passes the names of definitions to it, and ends it even if it
+ * misbehaves. */
 #include "watcher/exec.h"
 
 #include <fcntl.h>
@@ -98,7 +99,7 @@ static void what_comes_while_it_runs_is_one_more_run_with_each_name_once(void **
 	run(session);
 	assert_false(session->exec.wanted);
 	assert_string_equal(wait_for_end(session), "gemm/c norm/b 2 1 0 0 0 1\n");
-	run(session); /* a name that an earlier command got is not reported again */
+	run(session); /* a name that was passed to an earlier command is not passed again */
 	assert_string_equal(wait_for_end(session), "0 0 0 0 0 0\n");
 	end(session);
 }
@@ -135,7 +136,8 @@ static void ten_thousand_names_are_cut_at_a_lines_end(void **state)
 		lines++;
 	assert_in_range(strlen(text), EXEC_NAMES - 128, EXEC_NAMES + 64);
 	assert_int_equal(strncmp(text, "rmsnorm/a_norm_with_a_name_that_is_rather_long_00000\n", 53), 0);
-	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list is cut after a whole name */
+	assert_int_equal((strlen(text) - strlen("10000 10000\n")) % 53, 0); /* the list of names is cut after a whole
+									     * name */
 	assert_true(lines > 1000);
 	assert_non_null(strstr(text, "\n10000 10000\n"));
 	end(session);

@@ -311,7 +311,8 @@ static void files_may_be_joined(void **state)
 	buf_free(&joined);
 }
 
-/* Whichever byte of the file is changed, the damage is reported, and no verdict that was not written is imported. */
+/* Whichever byte of the file is changed, the damage is reported, and all imported verdicts are verdicts that were
+ * exported. */
 static void one_changed_byte_anywhere_is_reported(void **state)
 {
 	struct world *w = *state;

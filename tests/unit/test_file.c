@@ -157,7 +157,8 @@ static void replacing_leaves_no_temporary_file(void **state)
 	buf_free(&name);
 }
 
-/* Starts a process that creates the temporary file of "a". The process then exits, or stays alive if `lives`. */
+/* Starts a process that creates a temporary file, as for a write to "a". If `lives`, the process then stays alive,
+ * otherwise it exits. */
 static pid_t leave_temporary(bool lives)
 {
 	int pipe_fds[2];
@@ -344,7 +345,8 @@ static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 
 	int reader = open(path, O_RDONLY);
 
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a process that only reads makes no difference */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a process that has the file open only for reading makes
+							       * no difference */
 	close(reader);
 	unlink(path);
 	assert_false(file_shows_changes(AT_FDCWD, path, &st));
@@ -440,8 +442,7 @@ static void without_openat2_the_steps_hold_the_same_line(void **state)
 	check_steps(root, "leak", ELOOP);
 	check_steps(root, "up/outside", ELOOP);
 	check_steps(root, "etc/passwd", ELOOP);
-	/* this is stricter than the kernel's RESOLVE_BENEATH, because no link is followed, not even one that stays
-	 * below the root */
+	/* no link is followed, not even one that stays below the root; the kernel's RESOLVE_BENEATH is less strict */
 	check_steps(root, "inside/a", ELOOP);
 	check_steps(root, "blob/none", ENOENT);
 	check_steps(root, "blob/a/none", ENOTDIR);

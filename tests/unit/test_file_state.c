@@ -1,5 +1,5 @@
 /* test_file_state - a run finds the stored record of each file of a dataset. In large datasets, two threads read the
- * records. The store is real. The files are fakes, and each notes the record that it gets. */
+ * records. The store is real. The files are fakes; for each file, the test keeps the record that the run finds. */
 #include "engine/file_state.h"
 
 #include "engine/disk_store.h"
@@ -60,7 +60,8 @@ static const struct dataset_file *make_files(struct scene *scene, const char *pa
 	return files;
 }
 
-/* Records of other files that the store has. They sort before, between and after the records of the dataset's files. */
+/* The store also has records of these files, which are not in the dataset. Their names sort before, between and after
+ * those of the dataset's files. */
 static const char *const others[] = {"a", "definitions/a/0/x", "u", "workloads/", "workloads/a/00001", "workloads/z", "x"};
 
 static void make_scene(struct scene *scene, int definitions, int workloads)

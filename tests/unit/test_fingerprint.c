@@ -1,4 +1,4 @@
-/* test_fingerprint - which changes of a definition change its subject digest, and the messages that name a change. */
+/* test_fingerprint - which changes of a definition change its subject digest, and which messages report them. */
 #include "cache/fingerprint.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "cache/checksummed_record.h"
 
-/* A definition that a test may change, with everything that it points to. */
+/* A definition, with all structures to which it points, so that a test may change each of them. */
 struct sample {
 	struct axis axes[3];
 	struct tensor_spec inputs[3], outputs[2];
@@ -86,7 +86,7 @@ static void the_order_of_axes_inputs_and_constraints_leaves_no_trace(void **stat
 
 	s.axes[0] = s.axes[1];
 	s.axes[1] = axis;
-	for (int i = 0; i < 2; i++) { /* the shapes have the indices of the axes, so the axes may move */
+	for (int i = 0; i < 2; i++) { /* the axes were swapped, so the shapes get the new indices of the same axes */
 		s.inputs[0].axis[i] = s.outputs[0].axis[i] = 1 - i;
 		s.inputs[1].axis[0] = 0;
 	}

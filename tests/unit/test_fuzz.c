@@ -23,7 +23,7 @@ static void strangers_bytes_do_no_harm(void **state)
 		fail_msg("%s: %d of %d inputs were accepted", target->name, taken, count);
 }
 
-/* A fuzz target whose check always fails, which the driver must notice. */
+/* A fuzz target whose check fails for input 7. The fuzz driver must notice this. */
 static bool feed_broken(const struct input *input)
 {
 	hold(input, input->number != 7, "all is well");

@@ -208,7 +208,8 @@ static void emulate_token(const struct emulation *m, int64_t token, int64_t h, f
 	}
 }
 
-/* Returns the index of the state for key element i and value element j, within the state of one head of a tensor. */
+/* The states of one head are a matrix, stored by rows or by columns. Returns the index of the state for key element i
+ * and value element j. */
 static int64_t stored(const struct emulation *m, int64_t i, int64_t j)
 {
 	return m->v_last != (m->mistake == STATE_TRANSPOSED) ? i * m->e.v_dim + j : j * m->e.k_dim + i;
@@ -541,7 +542,7 @@ static struct op_constant constant_of(const struct op_problem *problem)
 }
 
 /* The tags or the description of a definition may say whether an operation on several tokens updates the pool of
- * states. If neither says this, reftest runs the reference once to find out. */
+ * states. If neither the tags nor the description say so, reftest runs the reference once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};
@@ -574,7 +575,7 @@ static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 	}
 }
 
-/* If the pool must not be updated, its bits are compared. */
+/* If a reference must not update the pool, every bit of the pool must stay the same. */
 static void a_pool_that_is_not_updated_is_the_same_bits(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[POOLED]);
@@ -636,7 +637,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	p.axes = axes;                                                                                                 \
 	p.input_count = COUNT(decode_in)
 	AGAIN;
-	inputs[5].name = "alpha"; /* the input alpha has the decay itself, so the decay is not computed from other
+	inputs[5].name = "alpha"; /* the input alpha is the decay itself, so the decay is not computed from other
 				   * inputs */
 	assert_refused(&gdn_op, &p, "'alpha'");
 	AGAIN;

@@ -171,7 +171,7 @@ static float dot(const float *a, const float *b, int64_t count)
 	return take_sums(sums);
 }
 
-/* Sums products as `mistake` does. */
+/* Sums products as a reference with `mistake` does. */
 NOT_INSTRUMENTED
 static float sum_products(const float *a, const float *b, int64_t count, enum mistake mistake, enum dtype dtype)
 {
@@ -189,7 +189,7 @@ static float sum_products(const float *a, const float *b, int64_t count, enum mi
 	return sum + dot(a + k, b + k, count - k);
 }
 
-/* Returns a copy of a matrix with `rows` rows of K elements, as `mistake` reads it. */
+/* Returns a copy of a matrix with `rows` rows of K elements, as a reference with `mistake` reads the matrix. */
 NOT_INSTRUMENTED
 static float *read_matrix(const float *matrix, int64_t rows, int64_t k, enum mistake mistake, bool is_a)
 {
@@ -449,8 +449,8 @@ static void tf32_in_place_of_float32_fails(void **state)
 	assert_caught(16, 8192, DTYPE_FLOAT32, IN_TF32, IN_TF32 + 1, true);
 }
 
-/* Removes the product for index k from the row in which this product is the largest. Returns true if the comparison of
- * this row fails. */
+/* Finds the row in which the product for index k is the largest, and computes this row without this product. Returns
+ * true if the comparison of this row fails. */
 static bool k_shows(const struct world *w, const double *sums, int64_t k)
 {
 	int64_t m = k % GEMM_PERIOD, n = w->e.n;

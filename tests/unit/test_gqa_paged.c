@@ -10,8 +10,8 @@ struct shape {
 	int64_t heads, kv_heads, dim, page_size;
 };
 static const struct shape llama = {32, 8, 128, 1}, llama_pages = {32, 8, 128, 64};
-/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages.
- * The caches of `little_pages` have fewer pages, because each page has more elements. */
+/* With these small shapes, cases run fast, and every mistake still changes an output. The caches of `little` have 36928
+ * pages. The caches of `little_pages` have fewer pages, because each page has more elements. */
 static const struct shape little = {4, 2, 16, 1}, little_pages = {4, 2, 48, 16};
 
 static void add_caches(struct built *b)
@@ -32,7 +32,8 @@ static void start(struct built *b, const char *name, struct shape shape)
 	add_axis(b, "num_kv_indices", 0);
 }
 
-/* The inputs and outputs of the dataset's decode definitions, and kv_last_page_len if a page has more than one key. */
+/* Builds a problem with the inputs and outputs of the dataset's decode definitions. If a page has more than one key,
+ * adds the input kv_last_page_len. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "gqa_paged_decode_h_kv_d_ps", shape);
@@ -255,7 +256,7 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 		}
 }
 
-/* If a workload provides the indices, it may name any row, so no row is NaN. No length is 0. */
+/* If a workload provides the indices, they may refer to any row, so no row is NaN. No length is 0. */
 static void provided_indices_meet_no_poison(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -354,7 +355,8 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	free_world(&w);
 }
 
-/* All 64 bits of an int64 index are checked: an invalid index does not become valid because its upper half is lost. */
+/* All 64 bits of an int64 index are checked. An index that is invalid only because of its upper 32 bits is rejected,
+ * too. */
 static void wide_indices_are_looked_at_whole(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

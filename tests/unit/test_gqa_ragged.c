@@ -6,7 +6,7 @@ extern const struct op gqa_ragged_op;
 
 static const char causal_name[] = "gqa_ragged_prefill_causal_h_kv_d", full_name[] = "gqa_ragged_prefill_h_kv_d";
 
-/* The inputs and outputs of the dataset's gqa_ragged definitions. */
+/* Builds a problem with the inputs and outputs of the dataset's gqa_ragged definitions. */
 static void prefill(struct built *b, const char *name, int64_t heads, int64_t kv_heads, int64_t dim)
 {
 	start_problem(b, name, "gqa_ragged");

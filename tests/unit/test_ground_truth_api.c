@@ -1,5 +1,5 @@
-/* test_ground_truth_api - the library that gives other programs a ground truth computes the same numbers as reftest
- * itself, rejects invalid arguments, and never writes beyond a buffer. */
+/* test_ground_truth_api - the library from which other programs get the ground truth. It computes the same numbers as
+ * reftest itself, rejects invalid arguments, and never writes beyond a buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,8 +195,8 @@ static void an_edge_case_has_inputs_of_its_own(void **state)
 	assert_non_null(strstr(why, "no edge case 'nosuch'"));
 }
 
-/* With the second set of input values, each product of a gemm is exact, unless a workload provides one of its
- * factors. */
+/* With the second set of input values, each product of a gemm is exact, unless a workload provides one of the two
+ * matrices. */
 static void what_a_workload_provides_is_known(void **state)
 {
 	double exact[3], rounded[3];

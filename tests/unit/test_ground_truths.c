@@ -1,5 +1,5 @@
-/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries in the
- * family's table, reduced by --ground-truth. */
+/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries whose tables
+ * list the family, unless --ground-truth excludes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* The table of a library that need not be installed. The library is used for gemm by default, for rmsnorm on request,
- * and for page never. */
+/* A made-up table of ground truths by torch, which need not be installed. Torch is used for gemm by default, for
+ * rmsnorm on request, and never for page. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
 			    "                {'page': 'it has no pages'}),)\n";
@@ -46,8 +46,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Returns the names of the ground truths on an sm_90 GPU, separated by blanks. If `family` is NULL, the definition has
- * no family. */
+/* Returns the names of the ground truths that a run on an sm_90 GPU uses, separated by blanks. If `family` is NULL, the
+ * definition has no family. */
 static char *asked(const char *choice, const char *family, const struct own_truth *own, int own_count)
 {
 	struct program program = {.store = NULL};
@@ -90,8 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth is used for each definition without a family. For a definition with a family, this truth is
- * used only on request. */
+/* A dataset may have a ground truth of its own. It is used for each definition without a family. For a definition with
+ * a family, it is used only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};
@@ -105,12 +105,12 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "truth,builtin", NULL, "truth");
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
-	assert_asked("truth", "gemm", "truth"); /* "truth" is listed although it cannot be used, so that the run reports
-						 * this */
+	assert_asked("truth", "gemm", "truth"); /* "truth" cannot be used; it is listed nevertheless, so that the run
+						 * reports it */
 }
 
-/* Solutions are used only if --ground-truth names them. The option can name all solutions, or those of a certain name
- * or author. */
+/* Solutions are used only if --ground-truth names them. --ground-truth can name all solutions, or those of a certain
+ * name or author. */
 static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {
@@ -183,8 +183,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* If a ground truth is used only on request, it is part of the context of the verdicts that use it. Therefore a run
- * without this ground truth does not reuse these verdicts. */
+/* If a run uses a ground truth on request, the context that is stored with the run's verdicts names this ground truth.
+ * Therefore a run without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

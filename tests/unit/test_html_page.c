@@ -109,7 +109,7 @@ static void unsafe_characters_are_shown_escaped(void **state)
 	world_end(w);
 }
 
-/* Checks what the page says about its only definition. */
+/* Checks that the page shows its only definition with the status `status`, and counts this definition once. */
 static void expect_page(const struct world *w, const char *status)
 {
 	struct buf page = {0};
@@ -140,7 +140,7 @@ static void what_has_no_valid_verdict_is_not_called_verified(void **state)
 	world_end(w);
 }
 
-/* Returns a list or table of the page's script, from its name to the end of the line. */
+/* Returns the definition `const NAME = ...` of a list or table in the page's script, up to the end of the line. */
 static const char *list_of(const struct buf *page, const char *name, struct arena *arena)
 {
 	const char *from = strstr(page->data, arena_printf(arena, "\nconst %s = ", name));
@@ -149,8 +149,8 @@ static const char *list_of(const struct buf *page, const char *name, struct aren
 	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
 }
 
-/* Returns the place of a status in a list of the page. Fails if the status is missing from the list, or is in the list
- * twice. */
+/* Returns a pointer to the name of a status in a list of the page's script. Fails if the status is missing from the
+ * list, or is in the list twice. */
 static const char *place_of(const char *list, const char *name, struct arena *arena)
 {
 	const char *word = arena_printf(arena, "\"%s\"", name);
@@ -188,7 +188,7 @@ static void the_page_knows_every_status(void **state)
 	world_end(w);
 }
 
-/* Stores a verdict of case `c`. Its reference ran with version `torch` of torch. */
+/* Stores a verdict of case `c`, as if the reference had run with version `torch` of torch. */
 static void store(struct world *w, const struct case_result *c, const char *torch, double margin, int64_t time)
 {
 	const struct output_verdict output = {
@@ -235,7 +235,7 @@ static void margins_are_ordered_by_time_and_the_largest_counts(void **state)
 	cJSON *json = data_of(&page);
 	const cJSON *history = cJSON_GetObjectItem(first_of(json), "history");
 
-	/* no stored verdict was computed with the torch of this run, so none is used */
+	/* the stored verdicts come from other versions of torch than that of this run, so none is used */
 	assert_false(cJSON_IsNumber(cJSON_GetObjectItem(first_of(json), "margin")));
 	assert_string_not_equal(text_of(first_of(json), "status"), "passed");
 	assert_int_equal(cJSON_GetArraySize(history), 2);

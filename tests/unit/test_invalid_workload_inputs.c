@@ -1,8 +1,8 @@
 /* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides: bad indices, offsets and
  * lengths, and NaN where a number is needed. The test covers every definition of the starter dataset, and therefore
  * every op family. If op.check accepts the inputs, the oracle must not read beyond its tensors; the sanitizers check
- * this. The table `meanings` lists the inputs for which any content is valid, with the reason. The test fails if a new
- * input of a family is neither checked by op.check nor listed in the table. */
+ * this. The table `meanings` lists the inputs for which any content is valid, with the reason. Each input of a family
+ * must either be checked by op.check or be listed in the table, otherwise the test fails. */
 #include "tests/unit/trial.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static const struct {
 };
 
 struct tally {
-	bool seen[FAMILIES]; /* whether the family was tested; the index is that of op_table */
+	bool seen[FAMILIES]; /* seen[i]: the family op_table[i] was tested */
 	int inputs, silent;
 };
 
@@ -55,8 +55,8 @@ static bool refused(const struct trial *t)
 	return true;
 }
 
-/* Stores each of `values` at some positions of the tensor, one at a time. Returns true if op.check rejects all values
- * at one of these positions. */
+/* At some positions of the tensor, stores each of `values`, one after the other. Returns true if there is a position at
+ * which op.check rejects all values. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

@@ -1,6 +1,6 @@
-/* test_isolation - checks which tasks may keep their runner and which tasks may have several runners. Only the part of
- * the decision that depends on the task itself is tested. Also checks how the pool uses the answers of the reader
- * process. In this test, a socket replaces the reader, and no process is started. */
+/* test_isolation - checks which tasks may keep their runner and which tasks may have several runners. It tests only
+ * that part of the decision which depends on the task itself. It also checks how the pool uses the answers of the
+ * process that reads reference sources (the reader). Here a socket replaces the reader, and no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +135,7 @@ struct reader {
 	struct child child;
 	struct isolation_reader reader;
 	struct queued *work;
-	int end; /* the end of the socket that the reader would have */
+	int end; /* the test's end of the socket; a real reader would have this end */
 };
 
 static int set_up(void **state)
@@ -220,7 +220,7 @@ static void a_reason_is_read_and_nothing_is_assumed(void **state)
 	free(answer.why);
 }
 
-/* Checks the result if the reader gives no valid answer: the reference gets a runner of its own, and the reader is
+/* Checks what happens if the reader gives no valid answer: the reference gets a runner of its own, and the reader is
  * replaced. */
 static void expect_unread(struct reader *r, int64_t now_ms)
 {

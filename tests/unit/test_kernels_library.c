@@ -1,5 +1,5 @@
-/* test_kernels_library - the kernels library is loaded from the path in $REFTEST_KERNELS, and each file that is not
- * such a library causes a message. */
+/* test_kernels_library - the kernels library is loaded from the path in $REFTEST_KERNELS, and any other file causes an
+ * error message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -116,7 +116,7 @@ static void known_inputs_make_it_a_failure(void **state)
 }
 
 /* If a case passed because it agrees with a ground truth, the check of rows cannot change this. If a case was not
- * compared with a ground truth and has the status "checked", dependent rows are a finding. */
+ * compared with a ground truth and has the status "checked", rows that depend on each other are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

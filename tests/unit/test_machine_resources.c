@@ -201,9 +201,9 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	arena_free(&arena);
 }
 
-/* What a real interpreter reported about its torch is reused as long as the folders that the interpreter searches do
- * not change. The report of a launcher (a script or a program) is never reused, because the launcher may start another
- * interpreter next time. */
+/* An interpreter reports the version and the folder of its torch. The report is reused until a folder changes in which
+ * the interpreter searches for modules. The report of a launcher (a script or a program) is never reused, because the
+ * launcher may start another interpreter next time. */
 static void what_a_launcher_said_is_not_believed(void **state)
 {
 	struct place *place = *state;
@@ -263,8 +263,8 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 	arena_free(&arena);
 }
 
-/* The identities of the providers are reused until a file of the providers changes. Changes of other files do not
- * matter. */
+/* A Python program, the provider, reports which libraries can compute ground truths. Its report is stored, and reused
+ * until a file of the provider changes. Changes of other files do not matter. */
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {

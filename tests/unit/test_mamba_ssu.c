@@ -167,7 +167,7 @@ static void emulate_sequence(const struct emulation *m, int64_t n)
 	int64_t pad = m->roles.pad < 0 || m->mistake == PAD_IS_MINUS_ONE ? -1 : (int64_t)m->t->c.scalar[m->roles.pad];
 	bool skipped = indexed && slot == pad && m->mistake != PADDING_NOT_SKIPPED;
 
-	slot = slot < 0 ? e->slots - 1 : slot; /* slot -1 means the last slot, as an index in Python */
+	slot = slot < 0 ? e->slots - 1 : slot; /* as in Python, the index -1 means the last slot */
 	for (int64_t row = 0; row < e->heads * e->dim; row++) {
 		int64_t size = e->heads * e->dim * e->states, at = n * e->heads * e->dim + row;
 		int64_t target = m->mistake == WRITTEN_TO_PLACE_IN_BATCH ? n : slot;
@@ -383,7 +383,7 @@ static void only_the_state_may_be_written(void **state)
 	}
 }
 
-/* If no output returns the states, the states are compared in the input after the call. */
+/* If no output returns the states, the states that the input has after the call are compared. */
 static void states_without_an_output_are_left_or_updated(void **state)
 {
 	struct trial t;
@@ -468,8 +468,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
-/* If the description of a tensor says so, the states may be written. If the description of the definition says so, the
- * states must be written. */
+/* The states may be written if the description of a tensor says so, and must be written if the description of the
+ * definition says so. */
 static void states_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];

@@ -1,6 +1,6 @@
-/* test_margin_drift - the margins of a case's verdicts from different versions are compared, separately for each device
- * class. For each definition, the list has the case whose margin changed most. The list says what changed, and how near
- * the margin is to its bound. */
+/* test_margin_drift - a case may have verdicts from different versions of torch, of the driver or of other software:
+ * their margins are compared, separately for each device class. For each definition, the case whose margin changed most
+ * is listed, with the versions that changed, and how near the margin is to its bound. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -178,7 +178,8 @@ static void the_list_says_what_changed(void **state)
 	world_end(w);
 }
 
-/* A verdict's key does not include the driver, so one verdict has the margins with several drivers. */
+/* A verdict's key does not include the version of the driver, so one stored verdict has a margin for each of several
+ * drivers. */
 static void another_driver_is_compared(void **state)
 {
 	struct world *w = *state;

@@ -69,9 +69,9 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	buf_free(&fields);
 }
 
-/* Writes the answer of a worker with write_answer. Then checks the only verdict of this answer, as a build with the
- * checker digest "ours" does. Returns the message, which is "" if the verdict is accepted. If `spoil`, changes a
- * character of the verdict first. */
+/* Writes the answer of a worker with write_answer, and if `spoil`, changes a character of its only verdict. Then checks
+ * this verdict, as a build whose checker digest is "ours" checks it. Returns the message, which is "" if the verdict is
+ * accepted. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};

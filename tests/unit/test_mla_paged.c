@@ -8,8 +8,8 @@ struct shape {
 	int64_t heads, latent, rotary, page_size;
 };
 static const struct shape deepseek = {16, 512, 64, 1}, deepseek_pages = {16, 512, 64, 64};
-/* Small shapes, with which cases run fast and every mistake still shows. The caches of `little` have 36928 pages; a
- * page of `little_pages` has too many elements for so many pages. */
+/* With these small shapes, cases run fast, and every mistake still changes an output. The caches of `little` have 36928
+ * pages. The caches of `little_pages` have fewer pages, because each page has more elements. */
 static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 96, 8, 16};
 
 static void start(struct built *b, const char *name, struct shape shape, const char *queries)
@@ -45,8 +45,8 @@ static void finish(struct built *b, struct shape shape, const char *last)
 	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
 }
 
-/* The inputs and outputs of the dataset's definitions. The input kv_last_page_len exists if a page has more than one
- * key; in prefill it has an axis of its own. */
+/* Builds a problem with the inputs and outputs of the dataset's decode definitions. If a page has more than one key,
+ * there is also the input kv_last_page_len. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "mla_paged_decode_h_ckv_kpe_ps", shape, "batch_size");
@@ -177,7 +177,8 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	expect_dtypes(&mla_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
-/* The scale is 1 / sqrt of the head dimension before the absorption of a projection, not of the latent dimension. */
+/* The scale is 1 / sqrt(d), where d is the head dimension before a projection was absorbed, not the latent
+ * dimension. */
 static void the_scale_is_that_of_unabsorbed_heads(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

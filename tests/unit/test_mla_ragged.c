@@ -6,7 +6,7 @@ extern const struct op mla_ragged_op;
 
 static const char causal_name[] = "mla_ragged_prefill_causal_h_qk_vo", full_name[] = "mla_ragged_prefill_h_qk_vo";
 
-/* The inputs and outputs of the dataset's mla_ragged definitions. */
+/* Builds a problem with the inputs and outputs of the dataset's mla_ragged definitions. */
 static void prefill(struct built *b, const char *name, int64_t heads, int64_t qk, int64_t vo)
 {
 	start_problem(b, name, "mla_ragged");

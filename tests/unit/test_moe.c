@@ -143,7 +143,7 @@ static void numbers_of_a_routing_are_attested(void **state)
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
 	assert_int_equal(moe_op.match(&b.problem, NULL),
-			 /* nothing states the number of groups; each case of this definition reports that */
+			 /* the definition does not state the number of groups; each of its cases reports this */
 			 MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(moe_op.constants(&b.problem, MOE_RENORMALISE, found), 1);
@@ -211,8 +211,8 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			if (t % 8 == 3 || (t >= 16 && t % 2 != 0))
 				assert_int_equal(here, 0);
 		}
-		assert_in_range(company, 250, 264); /* the expected tokens with a local expert: 14 of the first 16, then
-						     * every second one */
+		assert_in_range(company, 250, 264); /* so many tokens should have a local expert: 14 of the first 16
+						     * tokens, then every second token */
 		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;

@@ -106,10 +106,10 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name also has a word for another operation */
 	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
 	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* the name has words of two families */
-	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* name and description have words of different
-								  * families */
-	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name is that of another family, whose shapes
-								  * differ */
+	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* the name has a word of one family, the description a
+								  * word of another */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name has the word of a family that needs other
+								  * shapes */
 	};
 
 	(void)state;

@@ -100,7 +100,7 @@ static int signal_children(const char *word, int number)
 
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
-	/* when the killed processes have ended, their children have been killed, too */
+	/* waits until the killed processes have ended; by then, their own children have been killed, too */
 	for (int i = 0; i < found && number == SIGKILL; i++)
 		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT);
 	return found;
@@ -170,8 +170,8 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Runs references in two lanes, kills one of the two judges, and lets the references end. Writes the process ids of the
- * judges to `judges`. */
+/* Runs two references at the same time, each with a judge of its own, kills one of the judges, and lets the references
+ * end. Writes the process ids of the judges to `judges`. */
 static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -208,8 +208,8 @@ static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 	return count;
 }
 
-/* The second attempt gets a new judge. An existing judge may have received SIGKILL from another reference, and may not
- * have ended yet. */
+/* The second attempt gets a new judge. An existing judge may have received SIGKILL from another reference, but may
+ * still be running. */
 static void a_second_try_gets_a_new_judge(void **state)
 {
 	struct setting two = {.pool = open_pool(2, GENEROUS_S, false)};

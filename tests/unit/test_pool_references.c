@@ -163,8 +163,8 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 static void answers_that_change_are_nondeterministic(void **state)
 {
 	static const char *const fickle[] = {
-	    /* The results depend on a counter, on the clock, and on memory addresses, which differ between runs because
-	     * the shared arena has two layouts. */
+	    /* The first reference's result depends on a counter, the second one's on the clock, and the third one's on
+	     * a memory address. The address differs between runs, because the shared arena has two layouts. */
 	    HEAD "n = 0\n" RUN "    global n\n    n += 1\n    y[3, 63] += n * 1e-7\n    return y\n",
 	    HEAD RUN "    return y + (time.perf_counter_ns() % 1000003) * 1e-13\n",
 	    HEAD RUN "    return y + (x.data_ptr() % 65536) * 1e-12\n",
@@ -226,7 +226,7 @@ static void what_is_kept_between_calls_is_found(void **state)
 	expect_all_is_well(*state);
 }
 
-/* In every call, these references return the same buffer, or one of two buffers. */
+/* The first reference returns the same buffer in every call, and the second one returns two buffers in turn. */
 static void an_output_that_overwrites_that_of_an_earlier_call_fails(void **state)
 {
 	static const char *const writers[] = {
@@ -276,8 +276,8 @@ static void what_changes_the_whole_process_is_an_error(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* torch does not notice a write outside of a tensor by memset, so the judge must find it. A write beyond the tensor's
- * storage by torch raises an error in torch itself. */
+/* If a reference calls memset to write outside of a tensor, torch does not notice it, so the judge must find it. If a
+ * reference uses torch to write beyond the tensor's storage, torch itself raises an error. */
 static void writing_outside_the_tensors_is_an_error(void **state)
 {
 	struct pool_result result = verify(
@@ -316,7 +316,7 @@ static void a_reference_that_raises_keeps_its_traceback_and_line(void **state)
 	assert_int_equal(result.verdict->reference_line, 4);
 	assert_null(strstr(result.verdict->message, "runner.py"));
 	assert_true(result.keep);
-	/* a run that looks for the cached failure needs the name of the ground truth */
+	/* a later run finds this stored failure only if the verdict names the ground truth */
 	assert_string_equal(result.verdict->ground_truth, "builtin");
 }
 
@@ -513,8 +513,8 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
-/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. This also holds for
- * blocks above malloc's largest mmap threshold. */
+/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. The same is true of
+ * blocks that are larger than malloc's largest mmap threshold. */
 static void freed_memory_is_reused_by_the_next_tensor(void **state)
 {
 	struct pool_result result = verify(
@@ -575,7 +575,8 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Lines of a reference that write a forged answer of the runner to every open file descriptor. */
+/* Python lines for the function run() of a reference. They forge an answer of the runner, and write it to every open
+ * file descriptor. */
 #define FORGED "    for fd in range(3, 1024):\n" \
 	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"
@@ -628,12 +629,13 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* A function for references: parent(pid) returns the parent process of pid, or 0 if there is no such process. */
+/* Python code for references. It defines parent(pid), which returns the parent process of pid, or 0 if process pid does
+ * not exist. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every process of this user. If the sandbox can prevent this on this machine, no other process
- * ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
+/* The reference tries to kill every process of this user. If the sandbox can prevent this on this machine, no other
+ * process ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -668,8 +670,8 @@ static void the_memory_of_the_judge_is_closed(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* A reference starts a daemon in a session of its own, which outlives the reference's process. The pool ends the daemon
- * when the definition is done. */
+/* A reference starts a daemon in a session of its own. The daemon outlives the reference's process. The pool ends the
+ * daemon when the definition is done. */
 static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 {
 	static const char reference[] =
@@ -690,9 +692,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* A reference that reports the memfd of its arena, and how often the arena contains a certain mark of an earlier
- * reference. The reference then writes this mark into the arena. It also starts a process that writes the mark again
- * and again until the process is killed. */
+/* A reference that searches its arena for a mark that an earlier run of it wrote. It reports the arena's memfd and the
+ * number of marks. The reference then writes this mark into the arena. It also starts a process that writes the mark
+ * again and again until the process is killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \

@@ -2,7 +2,7 @@
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
  *   contents   the disk has all bytes that were synced; of the sectors with unsynced bytes, it has all, some or none
- *   names      the disk has the first changes of names, at least those before the last sync of a folder or of a new
+ *   names      the disk has the changes of names up to some call, at least up to the last sync of a folder or of a new
  *              file
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the

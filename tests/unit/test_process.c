@@ -113,8 +113,8 @@ static void descriptors_arrive_where_they_are_asked_for(void **state)
 	}
 }
 
-/* A child starts a process in a new session and dies. This program becomes the parent of the orphan and ends it. A
- * child in this program's own session keeps running. */
+/* A child starts a process in a new session and dies. This program becomes the parent of that process, which is now an
+ * orphan, and ends it. A child in this program's own session keeps running. */
 static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 {
 	const int nothing[] = {-1, -1, -1};

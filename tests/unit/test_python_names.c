@@ -1,5 +1,4 @@
-/* test_python_names - finds each name that nothing in the source defines, with its line and column. A name that any
- * statement defines is not reported. */
+/* test_python_names - finds each name that nothing in the source defines, with its line and column. */
 #include "dataset/python_names.h"
 
 #include <setjmp.h>

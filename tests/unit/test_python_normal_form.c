@@ -1,7 +1,6 @@
-/* test_python_normal_form - the lexical normal form of Python source code. Tests which edits change the normal form,
+/* test_python_normal_form - the lexical normal form of Python source code. Tests which edits change the normal form and
  * which edits do not, and for which sources the normal form is the source itself. The last test compares the normal
  * form with Python's own parser: tests/normal_forms/check.py starts this program with `--forms`.
- *
  * `test_python_normal_form --forms` reads any number of sources, each as "LENGTH\n" followed by that many bytes, and
  * prints the normal form of each in hex. */
 #include "cache/python_normal_form.h"

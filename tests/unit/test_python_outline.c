@@ -1,5 +1,5 @@
 /* test_python_outline - the outline of a source has every function at top level, each kind of error is reported with
- * its position, and source code that is valid in any version of Python is no error. */
+ * its position, and no error is reported in source code that is valid in any version of Python. */
 #include "dataset/python_outline.h"
 
 #include <setjmp.h>

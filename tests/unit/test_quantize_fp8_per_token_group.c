@@ -43,7 +43,7 @@ enum way {
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* uses the first groups instead of the whole tensor, to save time; this is as wrong */
+	OF_THE_TENSOR, /* uses only the first groups of the tensor, to save time; this is wrong, too */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -73,7 +73,7 @@ static float bf16_of(float x)
 	return float_from_bf16(bf16_from_float(x));
 }
 
-/* Returns the largest absolute value of a group, as a reference that computes it in the way `way`. */
+/* Returns the largest absolute value of a group, computed in the way `way`. */
 static float amax_of(const struct trial *t, int64_t number, enum way way)
 {
 	struct quantize_roles roles = quantize_roles_of(t->problem);
@@ -293,8 +293,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* Without a floor, a group of zeros has scale 0. op.probe accepts scale 0 only if the scales of
-			 * groups of tiny numbers also have no floor. */
+			/* Without a floor, a group of zeros has scale 0. op.probe accepts this scale only if the scales
+			 * of groups of tiny numbers show no floor, either. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

@@ -1,5 +1,5 @@
-/* test_random_inputs - random numbers that are computed from a counter: they equal published results, and their keys
- * depend only on the documented parts. */
+/* test_random_inputs - random numbers that are computed from a key and a counter: they equal published results, and the
+ * key depends only on the input, the axes and the seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,8 @@ static void philox_agrees_with_a_second_implementation(void **state)
 }
 
 /* philox_run writes the words of its blocks and nothing else. This holds for every number of blocks, even if it is no
- * multiple of the vector length. In some runs, the upper 32 bits of the block number change. */
+ * multiple of the vector length. In some calls, the upper 32 bits of the block number change from one block to the
+ * next. */
 static void a_run_has_the_words_of_its_blocks(void **state)
 {
 	enum { MOST = 131 };

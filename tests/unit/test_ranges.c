@@ -39,7 +39,7 @@ struct subject {
 	int variant;
 	struct op_range found[OP_ARGS];
 	double scalar[OP_ARGS][CONTENTS_COUNT]; /* the scalars of the current case */
-	/* whether the two sets of input values of some case had different values of the scalar */
+	/* whether in some case the scalar differed between the two sets of input values */
 	bool differed[OP_ARGS];
 	int64_t *most;                          /* the largest length of each axis */
 	int64_t *lengths;                       /* for each case, the length of each axis */
@@ -106,7 +106,7 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 
 /* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
  * `last` case, always returns true, because a later case may have different values. The scalar need not differ in every
- * case: only a case with equal scalars finds a reference that caches its result by the scalar. */
+ * case: only a case with equal scalars reveals a reference that caches its result by the scalar. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])
@@ -137,7 +137,8 @@ static void look_at_cases(struct subject *s)
 		}
 }
 
-/* Returns true if the axis has a length in some case that is a multiple of `block` plus `rest`, and at least `block`. */
+/* Returns true if in some case the length of the axis is at least `block`, and is `rest` more than a multiple of
+ * `block`. */
 static bool has_length(const struct subject *s, int axis, int64_t block, int64_t rest)
 {
 	for (int i = 0; i < s->cases; i++) {
@@ -149,7 +150,8 @@ static bool has_length(const struct subject *s, int axis, int64_t block, int64_t
 	return false;
 }
 
-/* An axis that is processed in blocks must have whole blocks in one case, and one element more in another. */
+/* If an axis is processed in blocks, its length must be a multiple of the block size in one case, and one more than a
+ * multiple in another case. */
 static void check_blocks(const struct subject *s, int axis, int64_t block)
 {
 	for (int64_t rest = 0; block > 0 && rest < 2; rest++)

@@ -91,9 +91,9 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 }
 
 /* A machine without a GPU finds each verdict that it would accept, also if a library on a GPU computed the ground truth
- * of the verdict. If a library was too coarse and the ground truth builtin decided the verdict, only a machine with the
- * same version of builtin finds the verdict. If the coarse library was the only ground truth, no machine without a GPU
- * finds the verdict. */
+ * of the verdict. A library may be coarse: its arithmetic is less exact than the tolerances demand. If the verdict was
+ * then computed with the ground truth builtin, only a machine with the same version of builtin finds the verdict. If
+ * the coarse library was the only ground truth, no machine without a GPU finds the verdict. */
 static void what_libraries_gave_is_found_without_them(void **state)
 {
 	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
@@ -144,9 +144,8 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	arena_free(&arena);
 }
 
-/* A verdict lists all ground truths that were tried, including a library that was too coarse or had no kernel. Another
- * machine of the same device class, with the same libraries, finds exactly those verdicts that it would accept.
- */
+/* A verdict lists all ground truths that were tried, including a library that was too inexact or had no kernel. Another
+ * machine of the same device class, with the same libraries, finds exactly those verdicts that it would accept. */
 static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
 {
 	static const struct tried_truth first[] = {{.name = "flashinfer", .version = "0.7"}};

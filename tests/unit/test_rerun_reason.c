@@ -57,9 +57,9 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 	return d.answer;
 }
 
-/* A verdict lists the ground truths that were tried in turn, up to the one that decided. The stored verdict is accepted
- * if this run would call the same ones. If the reference is compared with all ground truths, all of them must be the
- * same as in the stored verdict. */
+/* A stored verdict lists the ground truths that were tried in turn; the last one in the list determined the verdict.
+ * The verdict is accepted if this run would call the same ground truths. If the reference is compared with all ground
+ * truths, all of them must be the same as in the stored verdict. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
@@ -71,7 +71,7 @@ static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &first, &v, "by torch"), RERUN_CACHED);
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin"), RERUN_RUN);
-	v.tried = passed + 3; /* the verdict skipped flashinfer, which now has another version */
+	v.tried = passed + 3; /* flashinfer was skipped when the verdict was computed, and now has another version */
 	assert_int_equal(answer(&cpu, &first, &v,
 				"flashinfer has changed since the verdict was stored: 0.6, now 0.7"), RERUN_RUN);
 	v.tried = passed + 1; /* flashinfer has been installed since the verdict was stored */
@@ -141,8 +141,8 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
 }
 
-/* A verdict may come from a coarse ground truth alone. It is accepted if this run would call no other ground truth. If
- * this run would also call builtin, the case runs again. */
+/* The only ground truth of a verdict may be coarse, i.e. less exact than the tolerances demand. The verdict is accepted
+ * if this run would call no other ground truth. If this run would also call builtin, the case runs again. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};

@@ -368,7 +368,8 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
 			continue; /* in float32, rounding the sum to the dtype is no mistake */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
-			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests them */
+			continue; /* only short rows show this mistake; the_exact_row_shows_half_a_unit tests short
+				   * rows */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
 			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
 				 (int)width, eps);
@@ -428,8 +429,8 @@ static void round_twice(struct world *w)
 	free(x);
 }
 
-/* In the second set of input values of a case with one row, all correct ways of rounding give the same bits. Therefore
- * an error of half a unit of the output's dtype is visible. */
+/* If a case has only one row, all correct ways of rounding give the same bits for its second set of input values.
+ * Therefore an error of half a unit of the output's dtype is visible. */
 static void the_exact_row_shows_half_a_unit(void **state)
 {
 	static const int64_t most[] = {128, 1024}; /* the number of columns for bfloat16 and for float16 */
@@ -454,8 +455,8 @@ static void the_exact_row_shows_half_a_unit(void **state)
 			}
 }
 
-/* Leaves `column` out of the mean in the row where this column has a spike. Returns true if the comparison of this row
- * fails. */
+/* Computes the row in which `column` has a spike, as a reference whose mean leaves out this column. Returns true if the
+ * comparison of this row fails. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
 	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;
@@ -558,7 +559,7 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* simulates a reference that uses this epsilon */
+	w.c.constants[0].value = 1e-5; /* simulates a reference with the epsilon 1e-5 */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);

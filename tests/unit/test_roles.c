@@ -32,7 +32,7 @@ static bool is_spelled(const char *name)
 	return name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
-/* Checks that each name of a table is well-spelled and occurs once. Returns the number of names. */
+/* Checks that each name in the table matches [a-z0-9_]+ and occurs once. Returns the number of names. */
 static int expect_names(const char *family, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -127,7 +127,7 @@ static void each_definition(void (*look)(struct subject *))
 	arena_free(&arena);
 }
 
-/* Returns how many roles of the table this input or output has. */
+/* Returns how many of the family's roles are assigned to this input or output in `roles`. */
 static int roles_of(const struct subject *s, const unsigned char *roles, bool output, int index)
 {
 	int count = 0;
@@ -438,7 +438,7 @@ static void what_has_no_roles_is_refused_with_a_sentence(void **state)
 	                               sizeof out),
 	                 TRUTH_NONE);
 	assert_non_null(strstr(out, "no op family knows op_type 'x'"));
-	/* Without the lengths of the axes, only a request for the roles is answered. Other requests are rejected. */
+	/* A case without the lengths of its axes is accepted only in a request for the roles. */
 	assert_int_equal(reftest_family(DEFINITION, out, sizeof out), TRUTH_BAD);
 	assert_int_equal(reftest_family("{\"definition\": " DEFINITION "}", out, sizeof out), TRUTH_BAD);
 	assert_non_null(strstr(out, "axis 'b' has no value"));

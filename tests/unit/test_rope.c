@@ -257,7 +257,7 @@ static const struct {
     {ALL_ZERO, "zeros", {CACHED, THETA, LLAMA, FLAT, -1}},
 };
 
-/* Returns true if the mistake fails with one of the sets of input values. */
+/* Returns true if a reference with the mistake fails with one of the sets of input values. */
 static bool is_caught(const struct trial first[CONTENTS_COUNT], int mistake)
 {
 	bool caught = false;

@@ -1,6 +1,6 @@
 /* test_run - checks which definitions a run reads, runs and stores. Some definitions are up to date, some are stale,
- * some change while their reference runs, some fail, and some equal other definitions. Some runs are interrupted, and
- * some cannot store or run anything. */
+ * some change while their reference runs, some fail, and some are equal to others except for their names. Some runs are
+ * interrupted, and some cannot store or run anything. */
 #include "tests/unit/engine_world.h"
 
 #include "engine/expected_seconds.h"
@@ -62,7 +62,8 @@ static void what_is_up_to_date_is_neither_read_nor_run(void **state)
 	world_end(w);
 }
 
-/* A summary does not depend on reftest.toml, so the tolerances of reftest.toml must be compared separately. */
+/* The stored summary of an earlier run is found whatever reftest.toml says, so the tolerances of reftest.toml must be
+ * compared separately. */
 static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 {
 	struct world *w = *state;

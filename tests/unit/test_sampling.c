@@ -102,8 +102,8 @@ static int by_value(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tail of a row has the
- * smallest probability and stays in its order, so only the other tokens are compared. */
+/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tokens in the tail of
+ * a row all have the smallest probability and stay in their order, so only the other tokens are compared. */
 static void sort_by_value(struct token *tokens, int64_t count)
 {
 	struct token *tail = malloc((size_t)(count + 1) * sizeof *tail);
@@ -210,7 +210,7 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 	return count;
 }
 
-/* Sorts tokens, all of which have a probability, in the order of the vocabulary. */
+/* Sorts tokens in the order of the vocabulary. Each token must have a probability above 0. */
 static void sort_by_place(struct token *tokens, int64_t count, int64_t vocab)
 {
 	float *value = calloc((size_t)vocab, sizeof *value);
@@ -362,7 +362,7 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 		assert_right_passes(&sampling_op, &problems[p], SEEDS, run, ways);
 }
 
-/* The mistakes, and the problems in which they are mistakes. */
+/* The mistakes, and for each one the problems in which it is a mistake. */
 static const struct {
 	enum mistake mistake;
 	const char *name;
@@ -410,7 +410,8 @@ static void close_both(struct trial trials[CONTENTS_COUNT])
 		trial_close(&trials[i]);
 }
 
-/* Compares both sets of input values of the case `first`. Returns NULL if both pass, else the message. */
+/* Runs the sampler with `mistake` on both sets of input values of the case `first`, and judges its draws. Returns NULL
+ * if the draws pass, else the message. */
 static const char *fail_again_on_both(const struct trial first[CONTENTS_COUNT], enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];

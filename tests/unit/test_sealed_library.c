@@ -164,8 +164,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* A changed file passes only because the digest memory returns the digest of the unchanged file. After the file
-	 * was copied, the digest memory is asked again. */
+	/* Here the library was changed, but the digest memory still returns the old digest, so the library is accepted.
+	 * The digest memory is asked a second time after the library was copied. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

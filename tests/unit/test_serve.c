@@ -1,5 +1,5 @@
-/* test_serve - checks the messages of `reftest serve`, and that a call of a tool becomes the command line of the tool's
- * command. */
+/* test_serve - checks the messages of `reftest serve`, and the command line that `reftest serve` makes from a call of
+ * one of its tools. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,7 +125,7 @@ static bool has_option(const struct command *command, const char *option)
 	return false;
 }
 
-/* Each argument of a tool is an option of the command that the tool calls. The tool verify_text has the options of
+/* Each argument of a tool is an option of the command that the tool runs. The tool verify_text has the options of
  * `verify`. */
 static void arguments_are_options(void **state)
 {

@@ -117,7 +117,8 @@ static void that_of_another_watcher_in_the_same_folder_stays(void **state)
 	assert_true(has(w->root, "watch.sock"));
 }
 
-/* Each cookie must differ from the previous one, because a watcher that polls would not notice an unchanged file. */
+/* Each cookie file must have other content than the previous one, because a watcher that polls does not notice a file
+ * whose content is unchanged. */
 static void each_cookie_differs(void **state)
 {
 	struct world *w = *state;

@@ -218,7 +218,7 @@ static int take_all(struct world *w)
 	return count;
 }
 
-/* Lets all devices that have not failed finish their jobs, until no job is pending. */
+/* Lets all devices finish their jobs, except those that have failed, until no job is pending. */
 static void finish_everything(struct world *w)
 {
 	int finished[DEVICES] = {0};
@@ -313,9 +313,10 @@ static void the_cases_of_a_device_that_fails_run_elsewhere(void **state)
 	for (int i = 0; i < 8; i++)
 		ask(w, i, JOBS, i);
 	dispatch(w);
-	finish(w, 0, &w->fakes[0].tasks[0], 1, REASON_NONE); /* this result is taken before the device fails */
+	finish(w, 0, &w->fakes[0].tasks[0], 1, REASON_NONE); /* the caller takes this result before the device fails */
 	take_all(w);
-	finish(w, 0, &w->fakes[0].tasks[0], 2, REASON_NONE); /* this result is not taken before the device fails */
+	finish(w, 0, &w->fakes[0].tasks[0], 2, REASON_NONE); /* the caller has not taken this result when the device
+							      * fails */
 	w->fakes[0].fails = true;
 	dispatch(w);
 	assert_string_equal(noted, "");

@@ -40,7 +40,7 @@ static void ask(const char *name, struct sglang_witness *out, struct arena *aren
 	model_close(&model);
 }
 
-/* Returns true if a sentence of the witness begins with `words`. */
+/* Returns true if one of the reported disagreements begins with `words`. */
 static bool says(const struct sglang_witness *witness, const char *words)
 {
 	for (int i = 0; i < witness->disagreements.count; i++)

@@ -73,7 +73,8 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 	assert_int_equal(first, last);
 }
 
-/* The shards of a run may be on different machines and versions, so the shard of a subject may never change. */
+/* The shards of a run may run on different machines and with different versions of reftest, so the shard of a subject
+ * may never change. */
 static void the_shard_of_a_subject_is_written_in_stone(void **state)
 {
 	struct test_case items[4];

@@ -47,7 +47,7 @@ static ino_t take(struct shared_memory *shared, int64_t bytes)
 	return stat.st_ino;
 }
 
-/* Writes to all bytes of the memfd through its descriptor, as a runner can do. */
+/* Writes to all bytes of the memfd through its descriptor, which a runner can also do. */
 static void write_everywhere(struct shared_memory *shared)
 {
 	int fd = shared_memory_fd(shared);
@@ -131,7 +131,7 @@ static void some_memory_is_not_kept(void **state)
 	struct shared_memory staged;
 	ino_t first = take(shared, 4 * MIB), other;
 
-	shared_memory_retire(shared, 0); /* a runner without a number, so the memory is not kept */
+	shared_memory_retire(shared, 0); /* number 0 means that the runner has no number; its memory is not kept */
 	assert_null(shared->retired);
 	first = take(shared, 40 * MIB);
 	shared_memory_retire(shared, FIRST);

@@ -73,7 +73,7 @@ static void an_option_reaches_the_run(void **state)
 	assert_string_equal(r.program.repos, "checkouts");
 }
 
-/* An ID determines which case is made, even if --sizes, --edge or --backward exclude this case. */
+/* If the user gives the ID of a case, this case is made, even if --sizes, --edge or --backward exclude it. */
 static void a_case_is_made_from_its_id(void **state)
 {
 	struct shared_options o = shared_options_default();

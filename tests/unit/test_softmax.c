@@ -194,7 +194,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
 		assert_refused(&softmax_op, &cases[i], parts[i]);
-	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* op_find tries the family sampling first, which
+	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* the family sampling, which op_find tries first,
 								      * must not match */
 	assert_inputs_follow_the_seed(&softmax_op, &problems[1], SIZE_MEDIUM);
 }

@@ -1,5 +1,5 @@
-/* test_storable_verdicts - which verdicts equal cases may share, and which verdicts of a definition may be stored after
- * all its cases ran. */
+/* test_storable_verdicts - which verdicts may be shared by equal cases, and which verdicts of a definition may be
+ * stored after all its cases ran. */
 #include "engine/storable_verdicts.h"
 
 #include <setjmp.h>

@@ -296,8 +296,8 @@ static void files_can_be_visited_one_by_one(void **state)
 	store_close(store);
 }
 
-/* store_each_file_apart passes the rows below the prefix to one visitor and all other rows to another, each in order. A
- * damaged row is counted. */
+/* store_each_file_apart passes the rows below the prefix to one visitor, and all other rows to a second visitor. Both
+ * visitors get their rows in order. A damaged row is counted. */
 static void the_rows_below_a_prefix_can_be_visited_apart(void **state)
 {
 	static const char *const prefixes[] = {"a/", "b/", "c/", "b/4", "0/", "d/"};

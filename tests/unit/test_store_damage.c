@@ -436,8 +436,8 @@ static int use_full_disk(struct place *p)
 
 	while (write(fd, block, sizeof block) > 0)
 		;
-	/* deletes lock.mdb, as if the cache had been restored from a backup: the disk has no room for a new one, and
-	 * this must not kill the process */
+	/* deletes lock.mdb, as if the cache had been restored from a backup; the full disk has no room for a new
+	 * lock.mdb, and the process must survive this */
 	if (unlink(in(p, "cache/lock.mdb")) != 0)
 		return 2;
 	while (write(fd, block, sizeof block) > 0)

@@ -1,5 +1,5 @@
 /* test_store_inspect - `cache check` finds any single changed byte of any record, in its key or its value. LMDB tells
- * the test where the records are, so no record is missed, and no free page counts as a record. */
+ * the test where the records are, so the test misses no record, and does not take a free page for a record. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>

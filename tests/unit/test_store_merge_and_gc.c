@@ -26,7 +26,7 @@ enum { DAY = 86400 };
 
 struct place {
 	const char *containment; /* the containment of the verdicts that put_of makes */
-	const char *driver;	 /* the GPU driver of these verdicts */
+	const char *driver;	 /* the GPU driver of the verdicts that put_of makes */
 	double margin;
 	char root[128], file[160];
 	struct err err;
@@ -238,8 +238,8 @@ static void expect_drivers(struct place *p, const char *driver, const char *othe
 	buf_free(&text);
 }
 
-/* The driver is not a part of the key. A verdict with another driver replaces the stored one, and the margins with all
- * drivers stay. */
+/* The version of the driver is not a part of a verdict's key. Therefore a verdict with another driver replaces the
+ * stored verdict, but the new verdict keeps the margins that were measured with other drivers. */
 static void margins_on_other_drivers_stay(void **state)
 {
 	struct place *p = *state;
@@ -249,7 +249,7 @@ static void margins_on_other_drivers_stay(void **state)
 	on_driver(p, "550", 0.25);
 	put(p, 1, "2.13", 1, day);
 	expect_drivers(p, "550", "");
-	on_driver(p, "550", 0.375); /* again with the driver of the first verdict */
+	on_driver(p, "550", 0.375); /* a second verdict with the driver of the first one */
 	put(p, 1, "2.13", 1, day + 1);
 	expect_drivers(p, "550", "");
 	on_driver(p, "570", 0.5);
@@ -265,12 +265,13 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day + 3, &merged);
 	assert_true(merged.replaced == 1 && merged.kept == 1);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
-	on_driver(p, "570", 8); /* older than the known margin with this driver, so its margin is ignored */
+	on_driver(p, "570", 8); /* this verdict is older than the known margin with driver 570, so its margin is
+				 * ignored */
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
 	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict,
-	 * the margins with all drivers stay. */
+	 * it keeps the margins that were measured with each driver. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");
@@ -362,7 +363,7 @@ static void what_is_exported_is_imported(void **state)
 
 	for (int i = 0; i < 50; i++)
 		put(p, i, i % 2 ? "2.1" : "2.2", i, p->now - i);
-	put(p, 7, "2.9", 70, p->now - 2); /* a second verdict on this subject; `latest` names only the newer one */
+	put(p, 7, "2.9", 70, p->now - 2); /* a second verdict on subject 7; `latest` names only the newer one */
 	assert_int_equal(export_verdicts(p->store, p->file, NULL, &out, &p->err), 0);
 	assert_true(out.verdicts == 51 && out.left_out == 0);
 	snprintf(q.root, sizeof q.root, "%.100s/other", p->root);

@@ -8,7 +8,7 @@
 
 /* --- Other processes ---------------------------------------------------------------------------------------------- */
 
-/* A child process that runs `work`. The test controls its steps through two pipes. */
+/* A child process that runs `work`. The test controls the steps of the child through two pipes. */
 struct child {
 	pid_t pid;
 	int to, from;

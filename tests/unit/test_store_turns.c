@@ -29,7 +29,7 @@ struct stage {
 
 static struct stage *stage;
 
-/* Replaces the function of the C library, also in calls by LMDB. As in glibc, the function only marks the mutex as
+/* This function is called in place of the C library's, also by LMDB. As in glibc, the function only marks the mutex as
  * destroyed. */
 __attribute__((visibility("default"))) int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {

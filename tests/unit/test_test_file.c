@@ -339,7 +339,7 @@ static void a_class_without_a_family_says_so(void **state)
 	buf_free(&out);
 }
 
-/* Writes the class of a definition. Its only axis has the name `name` and the constant length 77. */
+/* Writes the class of a definition whose only axis has the name `name` and the constant length 77. */
 static void write_class_with_axis(const char *name, struct buf *out)
 {
 	const struct axis axis = {name, false, 77};
@@ -353,7 +353,8 @@ static void write_class_with_axis(const char *name, struct buf *out)
 	test_file_write("definitions/rmsnorm", &c, 1, out);
 }
 
-/* Fails if an axis with the lower-case name of `attribute` becomes this attribute of its class. */
+/* Writes the class of a definition whose axis has the name `attribute` in lower case. Fails if this axis becomes an
+ * attribute of the class. */
 static void expect_reserved(const char *attribute, size_t length)
 {
 	char name[64] = "";
@@ -391,8 +392,8 @@ static void no_axis_takes_an_attribute_of_the_base_class(void **state)
 	buf_free(&out);
 }
 
-/* Each file that reftest writes beside conftest.py is in the folder LIBRARIES_FOLDER. Comments at the beginning of the
- * file tell code formatters to skip the file. */
+/* Each file that reftest writes beside conftest.py is in the folder LIBRARIES_FOLDER. Comments at the beginning of each
+ * of these files tell code formatters to skip the file. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};

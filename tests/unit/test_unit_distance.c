@@ -11,7 +11,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/unit_distance.h"
 
-enum { ELEMENTS = 1536 + 24 }; /* several chunks, and a part of one more */
+enum { ELEMENTS = 1536 + 24 }; /* several whole chunks, and a part of a chunk */
 
 /* Builds a tensor whose memory has exactly its size, so that a sanitizer detects an access beyond the end. */
 static struct tensor make(enum dtype dtype, int64_t elements, unsigned seed)
@@ -45,8 +45,8 @@ static double mean_square_root(const struct tensor *tensor)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* Returns the index of the element that is at place i if the order of the rows is reversed. If `alone`, only the last
- * row is left. */
+/* The rows of a tensor are put in reverse order, or if `alone`, all rows but the last are removed. Returns the old
+ * index of the element that is then at index i. */
 static int64_t expected_element(int64_t rows, int64_t inner, bool alone, int64_t i)
 {
 	int64_t outer = alone ? i / inner : i / inner / rows, row = alone ? rows - 1 : rows - 1 - i / inner % rows;
@@ -84,7 +84,7 @@ static void each_dtype_has_its_unit(void **state)
 	}
 }
 
-/* Only one element differs, and it is found at each place. */
+/* If only one element differs, it is found wherever it is. */
 static void one_element_is_found_at_each_place(void **state)
 {
 	(void)state;

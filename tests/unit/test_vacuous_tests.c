@@ -32,7 +32,7 @@ static void answers_are_read(void **state)
 	arena_free(&arena);
 }
 
-/* If a part of the script's output is malformed, no finding is reported, not even one from an earlier part. */
+/* If any part of the script's output is malformed, all findings are dropped, also those of earlier parts. */
 static void other_answers_are_refused(void **state)
 {
 	static const char *const wrong[] = {

@@ -209,7 +209,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 
 static const struct driver_margin drivers[] = {{"550.54.15", STATUS_PASSED, 100, 0.25}, {"570.86.10", STATUS_FAILED, 200, INFINITY}};
 
-/* The drivers of a verdict are written and read. The verdict `whole` has no drivers, as in earlier versions. */
+/* The drivers of a verdict are written and read. The verdict `whole` has no drivers, like the verdicts of earlier
+ * versions of reftest. */
 static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 {
 	struct verdict v = whole;
@@ -293,7 +294,7 @@ static const struct difference_map differences[] = {
     {.output = "\"lse\"", .row_length = 1, .column_length = 1, .heat = heat, .rows = 1},
 };
 
-/* Pictures are written and read. Older verdicts, such as `whole`, have no pictures. */
+/* Pictures of differences are written and read. Older verdicts, such as `whole`, have no pictures. */
 static void pictures_of_differences_survive(void **state)
 {
 	struct verdict v = whole;
@@ -443,7 +444,7 @@ static void names_are_fixed(void **state)
 	assert_false(reason_parse("", &reason));
 }
 
-/* A verdict with one of these reasons is not stored, because the next run of the same case may give another verdict. */
+/* A verdict with a transient reason is not stored, because the next run of the same case may give another verdict. */
 static void transient_reasons_are_known(void **state)
 {
 	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
@@ -461,7 +462,7 @@ static void transient_reasons_are_known(void **state)
 	}
 }
 
-/* Replaces `from` by `to` in the text of `whole`. The parser must reject the text with this message. */
+/* Replaces `from` by `to` in the text of `whole`. The parser must reject the new text with the message `sentence`. */
 static void refused(const char *from, const char *to, const char *sentence)
 {
 	struct arena arena = {0};

@@ -400,7 +400,8 @@ static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **sta
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Reads the limit from a fake /proc. `fs` and `user` are the two limits, and `map` is the content of uid_map. */
+/* Reads the limit of inotify watches from a fake /proc. `fs` and `user` are the values of fs.inotify.max_user_watches
+ * and user.max_inotify_watches, and `map` is the content of uid_map. */
 static struct limit limit_with(const char *fs, const char *user, const char *map)
 {
 	char proc[] = "/tmp/reftest-proc-XXXXXX", line[512];

@@ -218,7 +218,8 @@ static void tensors_are_those_that_were_hashed_or_none(void **state)
 	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
 	assert_int_equal(unlink(path), 0);
 	expect_fill(&s, REASON_CHANGED, REASON_MISSING_BLOB);
-	s.sources[4].content = write_blob(&s, others); /* another run has the new digest in its job */
+	s.sources[4].content = write_blob(&s, others); /* simulates a later run, whose job has the digest of the new
+						        * file */
 	expect_fill(&s, REASON_NONE, REASON_NONE);
 	assert_memory_equal(s.in[4].data, others, sizeof others);
 	tear_down(&s);

@@ -113,8 +113,8 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
-	for (int i = 0; i < PLACES; i++) { /* replaces all children: the limit AT_ONCE must hold for the new ones,
-					    * too */
+	for (int i = 0; i < PLACES; i++) { /* replaces all children: of the new children, too, at most AT_ONCE may be
+					    * starting at the same time */
 		struct child *child = zygote_take(&setting.runners, false);
 
 		assert_non_null(child);
@@ -294,7 +294,7 @@ static void a_runner_moves_to_its_control_group(void **state)
 	gather(&setting, 1);
 	fd = openat(fake_groups, "1/cgroup.procs", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(read(fd, written, sizeof written), 1);
-	assert_string_equal(written, "0"); /* by "0", the kernel means the process that writes */
+	assert_string_equal(written, "0"); /* to the kernel, "0" is the process that writes it */
 	close(fd);
 	setting.runners.groups.own = -1;
 	close_pool(&setting);
@@ -322,7 +322,8 @@ static void without_its_control_group_no_runner_starts(void **state)
 	(void)state;
 	open_pool(&setting, "cpu");
 	gather(&setting, 1);
-	setting.runners.groups.own = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* no folder can be made there */
+	setting.runners.groups.own = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* no folder can be made in
+											 * /proc */
 	before = count_descriptors();
 	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){2, 0}, &err), -1);
 	assert_non_null(strstr(err.text, "cannot make a control group for a reference"));

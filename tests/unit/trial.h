@@ -57,15 +57,15 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of this input. If so, the test must store the final value that the
- * emulated reference leaves in the input. The place is `out`, at the index op_own_place. */
+/* Returns true if the truth includes the final value of this input. If so, the test must store the input's final value
+ * after the emulated reference in out[op_own_place(...)]. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
 }
 
-/* Allocates tensors for the final value of an input, in `truth` and `out`. The tensor in `out` begins with the value
- * before the call. */
+/* Allocates tensors for the final value of an input, in `truth` and `out`. The tensor in `out` is initialised with the
+ * value that the input has before the call. */
 static inline void trial_open_own(struct trial *t, int input)
 {
 	int place = op_own_place(t->problem, input);
@@ -161,7 +161,8 @@ static inline void *trial_copy_of(const struct tensor *tensor)
 	return copy;
 }
 
-/* Opens the case of `first` again. Copies its inputs and its truth, because it takes longer to compute them. */
+/* Opens the case of `first` again. Copies the inputs and the truth of `first`, because computing them again takes
+ * longer. */
 static inline void trial_open_again(struct trial *t, const struct trial *first)
 {
 	*t = *first;
@@ -318,7 +319,7 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&other);
 }
 
-/* Hashes the inputs of the case into the digest `hex`. */
+/* Updates the digest `hex` with the inputs of the case. */
 static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX])
 {
 	char both[2 * DIGEST_HEX];
@@ -361,7 +362,8 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
  * problem of the case cannot have this mistake, returns NULL and runs nothing. */
 typedef const char *trial_mistake(struct trial *t, int m);
 
-/* Asserts that each of `count` planted mistakes fails in the first medium case of the problem, with `seeds` seeds. */
+/* Asserts that a reference with any one of `count` planted mistakes fails in the first medium case of the problem, for
+ * each of `seeds` seeds. */
 static inline void assert_mistakes_fail(const struct op *op, const struct op_problem *problem, uint64_t seeds, int count,
                                         trial_mistake *run)
 {
@@ -421,8 +423,8 @@ typedef void trial_play(struct trial *t, int mistake);
 
 enum { TRIAL_END = -1 };
 
-/* Asserts that each of the correct ways in `ways` (up to TRIAL_END) passes for every size and seed, and that outputs of
- * only zeros would not pass. */
+/* `ways` lists correct ways to compute the outputs, up to TRIAL_END. Asserts that a reference passes in each of these
+ * ways, for every size and seed, and that outputs of only zeros would not pass. */
 static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
 				       const int *ways)
 {
@@ -442,7 +444,7 @@ static inline void assert_right_passes(const struct op *op, const struct op_prob
 		}
 }
 
-/* Asserts that with this seed, the mistake fails in at least one case of the default sizes. */
+/* Asserts that with this seed, a reference with the mistake fails in at least one case of the default sizes. */
 static inline void assert_mistake_caught(const struct op *op, const struct op_problem *problem, uint64_t seed,
 					 trial_play *play, int mistake)
 {
@@ -459,7 +461,8 @@ static inline void assert_mistake_caught(const struct op *op, const struct op_pr
 		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
-/* Asserts that a mistake passes in the default sizes and fails in the edge case with this name. */
+/* Asserts that a reference with the mistake passes in the first small and the first medium case of the problem, and
+ * fails in the edge case with this name. */
 static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
 					    int mistake, const char *edge)
 {
