@@ -82,8 +82,8 @@ static bool is_stale(struct result *result)
 	return lacks && known;
 }
 
-/* The status of a definition is the status of its worst case. A passed case is weak if an output of all zeros would
- * pass it. A definition is skipped if every passed case is weak. */
+/* The status of a definition is the status of its worst case. A passed case is weak if outputs that are all zeros would
+ * pass as well. A definition is skipped if every passed case is weak. */
 void resolve_definition(struct result *result)
 {
 	result->known = true;

@@ -35,7 +35,7 @@ static int read_file(void *self, const struct dataset_file *file, size_t limit, 
 	return rc != 0 ? -1 : 0;
 }
 
-/* Always returns true, because git never changes the content that a hash names. */
+/* Always returns true, because the content of a git object never changes. */
 static bool unchanged(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 		      const struct digest *content)
 {

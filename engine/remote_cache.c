@@ -347,7 +347,8 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote. `contained` is set if the remote has a better verdict. */
+/* A verdict that is about to be written to the remote. `contained` is true if the remote has a verdict under the same
+ * key whose reference was fully contained. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;
