@@ -17,7 +17,8 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
-	/* What contradicts the definition's axes (models/attested_dimensions.h); NULL if nothing does. */
+	/* A message if the architecture of a model contradicts the definition's axes (models/attested_dimensions.h),
+	 * else NULL. */
 	const char *contradiction;
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */

@@ -191,7 +191,8 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the last blobs in the record `entry` are exactly the solutions that may be ground truths now. */
+/* Returns whether the record `entry` ends with the solutions that may be ground truths now, and has no other
+ * solutions. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;

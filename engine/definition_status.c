@@ -198,8 +198,8 @@ void resolve_read_wholly(struct result *result)
 	}
 }
 
-/* Decides whether a known verdict counts for the case. Sets `known` to the stored and remote verdicts with the case's
- * subject. */
+/* Decides whether a stored or remote verdict counts for the case. Sets `known` to the stored and remote verdicts with
+ * the case's subject. */
 static struct decision decide(struct result *result, const struct case_result *c, struct readable *known)
 {
 	if (result->outside != NULL) {

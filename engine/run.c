@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
- * equal case runs, the case then waits for that case. Otherwise the case is submitted. */
+/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. Submits the
+ * case, unless another equal case is running; then the case waits for this other case. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;

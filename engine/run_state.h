@@ -75,11 +75,11 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of these references is the only
-	 * ground truth of its definition, and verdicts are neither read nor stored. */
+	/* NULL in an ordinary run. If the run compares two versions of references, `base` has the older versions: each
+	 * of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
 	const struct base_references *base;
-	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference.
-	 * Verdicts are neither read nor stored. */
+	/* NULL in an ordinary run. If set, the run verifies the solutions of each definition instead of its reference,
+	 * and neither reads nor stores verdicts. */
 	const struct candidates *candidates;
 	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
 	 * immediately, and are stored at the end of the run in one transaction. */
@@ -156,9 +156,10 @@ struct result {
 	const char *truth_trouble; /* why `truth` cannot be read; NULL: no such problem */
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
-	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
-	/* The dataset's own ground truths of the definition. The first element is the definition's truth (or the
-	 * reference in a commit), the second its chain; the solutions follow. Set if `definition` is set. */
+	struct approved_reference approved; /* the contents of the approval file; valid if `definition` is not NULL */
+	/* The dataset's own ground truths of the definition. The first element is the file in truths/ (or, if `base` is
+	 * set, the older version of the reference), the second is the definition's chain, and the others are its
+	 * solutions. Valid if `definition` is not NULL. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
@@ -220,7 +221,8 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* the part of cases_cached whose verdict comes from an equal case of this run */
+	/* the number of cases in cases_cached that got the verdict of an equal case of this run */
+	int64_t cases_shared;
 	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
 	int64_t misses[LACK_COUNT];
 	int64_t cases_planned; /* the number of cases that had to run or, with --dry-run, would have to run */

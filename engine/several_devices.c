@@ -380,7 +380,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* The devices together have a layer of the sandbox only if each device has it. */
+/* A layer of the sandbox counts as present only if the runner of every device has this layer. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;

@@ -7,7 +7,7 @@
 
 #include "engine/run_state.h"
 
-#define REFERENCE_TRUTH "reference" /* the reference has this name if it is a ground truth of solutions */
+#define REFERENCE_TRUTH "reference" /* the name of the reference as a ground truth of solutions */
 
 /* The earlier run that verified the references. */
 struct candidates {

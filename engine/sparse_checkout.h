@@ -31,7 +31,7 @@ struct sparse { /* {0} means that git's index was not read yet */
 	const char *top;    /* the top of the working tree, for git -C; NULL: the working directory */
 	const char *prefix; /* the path of the root relative to the top: "" or "data/set/" */
 	enum sparse_checkout {
-		SPARSE_BY_HAND, /* no sparse checkout is active, but a user marked single files */
+		SPARSE_BY_HAND, /* no sparse checkout is active, but a user marked individual files */
 		SPARSE_CONE,	/* the sparse checkout selects folders */
 		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches a
 				 * path applies */

@@ -489,8 +489,8 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
-/* Removes a folder of extracted blobs if the folder is at least a day old. The run that made so old a folder was killed
- * before it could remove the folder. */
+/* Removes a folder of extracted blobs if the folder is at least a day old. A folder of this age is from a run that was
+ * killed before it could remove the folder. */
 static void sweep_folder(int reftest_fd, const char *name)
 {
 	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

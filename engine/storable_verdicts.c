@@ -4,8 +4,8 @@
 
 #include "cache/python_dependencies.h"
 
-/* Returns why verdicts must not be stored because of the text `name` of the definition, or NULL if they may be
- * stored. */
+/* Examines the Python source `text`, which messages call `name` ("the reference", "init"). Returns why verdicts that
+ * depend on this source must not be stored, or NULL if they may be stored. */
 static const char *storable_text(const struct definition *definition, const char *name, const char *text, size_t length,
 				 struct arena *arena)
 {
