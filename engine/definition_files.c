@@ -568,8 +568,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
- * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family: in this
- * case, the reference is wrong, and the family is right. */
+ * in a case that has a verdict. Returns false if the op_type determines the family, or if the words of the definition
+ * suggest no further family: the family is then right, and the reference is wrong. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;

@@ -167,7 +167,8 @@ static bool chosen(const struct truth_choice *choice, const char *name)
 	return false;
 }
 
-/* Adds the second table of a library after the first one, unless the list already contains it. */
+/* For each library with two tables, inserts the second table after the first one if the list does not contain it
+ * yet. */
 static void add_second_tables(struct truth_choice *choice)
 {
 	for (size_t k = 0; k < sizeof both / sizeof *both; k++)

@@ -40,8 +40,8 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
-	/* Has the largest number, because counters on disk already use the smaller numbers. It is therefore checked
-	 * last. */
+	/* This value has the largest number, because counters on disk already use the smaller numbers. Its condition is
+	 * therefore checked last. */
 	LACK_CONTAINMENT,
 	LACK_COUNT
 };

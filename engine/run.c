@@ -441,8 +441,8 @@ static struct result *add_result(struct run *run, const struct result *result)
 	return copy;
 }
 
-/* If the definition passed, and the options do not require a result for such a definition, counts the definition and
- * returns true. The result of such a definition is not kept, so ten thousand such definitions need no memory. */
+/* If the definition passed, and the options do not ask for the results of passed definitions, only counts the
+ * definition and returns true. The result is not kept, so ten thousand passed definitions need no memory. */
 static bool only_count(struct result *result)
 {
 	struct run *run = result->run;

@@ -144,8 +144,8 @@ static bool begins(const char *text, const char *head)
 }
 
 /* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows a
- * link at three places: the folder `kind` ("definitions"), a folder in it, and a file with the suffix in such a
- * folder. */
+ * link in three places: the folder `kind` ("definitions") itself, the folders in `kind`, and the files with the suffix
+ * `suffix` in these folders. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
 	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
