@@ -77,8 +77,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 	return 0;
 }
 
-/* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
- * digest is zero. An unreadable truth or approval counts in the same way. */
+/* Returns one digest over the contents of all files that a result depends on. A missing blob, and a truth or an
+ * approval that cannot be read, count as files whose digest is zero. */
 static struct digest inputs_digest(const struct result *result)
 {
 	static const char truth_tag[] = "truth", approval_tag[] = "approval";

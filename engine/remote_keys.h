@@ -35,7 +35,7 @@ struct remote_keys {
 /* Returns the keys under which to store this verdict. */
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
-/* Returns the keys to query for a verdict that counts:
+/* Returns the keys under which the remote may have a verdict that counts for this run:
  * - for this machine's own device class, the keys of verdicts by several ground truths, and the keys of verdicts by the
  *   first ground truth in `truths` (if `truths` is empty: of verdicts without a ground truth);
  * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */

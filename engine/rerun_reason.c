@@ -36,9 +36,9 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 }
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, only the versions of builtin and of the dataset's own truths are compared. Such a verdict may
- * even come from a library that is not installed here, because a machine without a GPU cannot compute a better
- * verdict. */
+ * another device class, only the versions of builtin and of the dataset's own truths are compared. A verdict by a
+ * library then counts even if the library is not installed here, because a machine without a GPU cannot compute a
+ * better verdict. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);

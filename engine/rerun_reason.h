@@ -55,8 +55,8 @@ struct decision {
 };
 
 /* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
- * the ground truths that would be used now, in order; it may be empty. A verdict counts if the ground truths that
- * decided it, and their versions, are those that a run would use now. */
+ * the ground truths that would be used now, in order; it may be empty. A verdict counts only if it comes from the same
+ * ground truths, in the same versions, that a run would use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 

@@ -55,7 +55,7 @@ const struct dataset_file *sparse_of_test(const struct sparse *s, const char *fi
 bool sparse_has_test(const struct sparse *s, const char *file);
 
 /* Returns the command that restores an absent file and its folder, for example "`git sparse-checkout add
- * 'definitions/gemm'`". If the files were marked by hand, the command restores only this file. */
+ * 'definitions/gemm'`". If a user marked files by hand, the command restores only the absent file. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena);
 
 #endif
