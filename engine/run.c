@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt. If the reference disagrees with the current op family, this attempt uses the next op family.
- * If `init` failed, this attempt uses generic inputs. */
+/* Begins the next attempt. If the reference disagrees with the current op family, the new attempt uses the next op
+ * family. If `init` failed, the new attempt uses generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)

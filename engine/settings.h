@@ -1,9 +1,9 @@
 /* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form.
  *
  * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c. Remove
- * the option's row from `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. If the help text
- * of the option names the default, mention `reftest.toml` there. Also change docs/settings.md and
- * tests/unit/test_settings.c. The keys of the table [hook] are last in the enum; cli/verify.c reads their values.
+ * the option's row from `user_rows`. Make run_defaults (engine/run_defaults.c) set the option. If the help text of the
+ * option names the default, mention `reftest.toml` there. Also change docs/settings.md and tests/unit/test_settings.c.
+ * The keys of the table [hook] are last in the enum; cli/verify.c reads their values.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"
