@@ -42,8 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* Checks a truth or an approval. If the file cannot be read, the definition is still valid, but the file cannot be a
- * ground truth. */
+/* Checks the file of a truth or an approval. If this file cannot be read, the definition is still valid, but has no
+ * ground truth from this file. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
@@ -218,8 +218,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files, so all files are checked as tensor files. If a file of
-	 * another kind must be read again, this check fails, and the summary is not used. */
+	/* The stored record does not say which files are tensor files, so all files are checked as tensor files. For a
+	 * file of another kind that must be read again, the check fails, and the summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))

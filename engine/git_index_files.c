@@ -44,7 +44,7 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 }
 
 /* Returns whether the file in the working tree has the same bytes as the blob in the index. If the bytes are the same,
- * the judge reads the file in the working tree, and not the blob. */
+ * the judge reads the file in the working tree instead of a copy of the blob. */
 static bool is_on_disk(const struct index *index, struct blob *blob, const struct file_seen *earlier)
 {
 	struct file_seen seen;

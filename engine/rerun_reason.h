@@ -13,8 +13,8 @@
 #include "base/hash.h"
 #include "dataset/verdict.h"
 
-/* The device and the versions with which a run would verify a case now. Also has the options that restrict which
- * verdicts count. */
+/* The device and the versions with which a run would verify a case now, and the options that restrict which verdicts
+ * count. */
 struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */

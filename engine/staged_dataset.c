@@ -97,7 +97,7 @@ static int root_from_index(const char *folder, bool climb, char *root, size_t si
 	if (git_index(&repository, &bytes, &arena, &index, err) == 0)
 		rc = find_dataset(&repository, &index, climb, prefix, &arena);
 	if (rc > 0) {
-		int length = (int)strlen(prefix) - 1; /* leaves out the final '/' */
+		int length = (int)strlen(prefix) - 1; /* without the final '/' */
 		const char *found = strcmp(prefix, repository.prefix) == 0 ? folder
 				    : length < 0
 					? repository.top

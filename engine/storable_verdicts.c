@@ -61,7 +61,7 @@ const char *storable_reached(const char *reached, struct arena *arena)
 	    reached);
 }
 
-/* Returns whether a tensor file was changed before the judge read it. The file may have been restored since then. */
+/* Returns whether a tensor file was changed before the judge read it, even if the file was restored later. */
 static bool found_other_tensors(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
