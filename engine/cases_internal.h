@@ -17,7 +17,8 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
-	/* What contradicts the definition's axes (models/attested_dimensions.h); NULL if nothing does. */
+	/* A message if the architecture of a model contradicts the definition's axes (models/attested_dimensions.h),
+	 * else NULL. */
 	const char *contradiction;
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
@@ -36,21 +37,22 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Returns whether the case sets the value of this axis. A value that the case does not set follows from the inputs that
- * the definition's code makes. */
+/* Returns whether the case sets the value of this axis. If the case does not set it, the definition's code that
+ * generates the inputs determines the value. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
- * tolerance of the workload line. A line never changes the bounds of a family. The dataset's settings override these
- * rules. The definition's tolerances override the settings. The options of the command line override everything. A
- * definition's tolerances apply to its outputs, but not to gradients. */
+ * tolerance of the workload line. A workload line never changes the tolerance rules of a family. A tolerance in the
+ * dataset's settings overrides these rules, a tolerance in the definition overrides the settings, and an option on the
+ * command line overrides everything. A definition's tolerances apply to its outputs, but not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds the default values that the descriptions of Python scalars give. These defaults are part of the subject, because
- * a description may say that a number stands for the default. Nothing else in a description changes a result. */
+/* Adds to `fields` the default values of Python scalars that the definition states in its descriptions. These defaults
+ * are part of the subject, because a description may say that a certain number stands for the default value. Nothing
+ * else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
- * the versions. Also sets the digest of these fields. The job of the case must be set. */
+ * the versions. Also sets the digest of these fields. Set `c->job` before the call. */
 void subject_fields(struct maker *m, struct test_case *c);
 
 #endif

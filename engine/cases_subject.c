@@ -44,8 +44,8 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* Adds the effects that the words of a definition without a family describe: whether the definition draws random
- * samples, which inputs it overwrites, and which kinds of inputs it has. Some checks depend on these facts. */
+/* For a definition without a family, adds what its text says about the reference: whether the reference draws random
+ * samples, which inputs it overwrites, and of which kinds its inputs are. Some checks depend on these facts. */
 static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
@@ -109,7 +109,8 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* The code of an entry point is in the reference, which is a separate field. */
+/* If a function of the reference generates the inputs, adds only its name, because the code of the reference is a field
+ * of its own. */
 static void input_code_fields(struct maker *m, struct fields *fields)
 {
 	const struct definition *d = m->definition;

@@ -27,7 +27,7 @@ static bool counts(const struct test_case *test)
 	return test->job != NULL && test->job->op != NULL && test->job->asks == JOB_OUTPUTS;
 }
 
-/* Adds to `values` the values that the case covers if its inputs have the contents `contents`. */
+/* Sets the bits in `values` of the axis values that the case covers if its inputs have the contents `contents`. */
 static void add_values(const struct op *op, const struct job *job, int variant, enum op_contents contents,
 		       unsigned *values)
 {

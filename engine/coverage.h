@@ -1,5 +1,6 @@
 /* coverage - compares the definitions and cases of a run with the checklists of their op families
- * (kernels/core/coverage.h). The result says which values the cases cover, and which values no definition covers.
+ * (kernels/core/coverage.h). A checklist lists the values of each axis. The result says which of these values have a
+ * case, and which have none.
  *
  * The run must have parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage
  * says which cases exist, not whether a reference passes them. */
@@ -40,7 +41,7 @@ struct coverage {
 	int family_count;
 	const struct covered_definition *definitions; /* in the order of the run's results */
 	int definition_count;
-	/* The holes of the families that have a definition. */
+	/* The holes of all families that have at least one definition in this run. */
 	const struct coverage_hole *holes;
 	int hole_count;
 	/* The run selects only some of the dataset's definitions, so the other definitions may fill the holes. */

@@ -20,18 +20,18 @@
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
 #define SOLUTION_TRUTH "solution" /* in --ground-truth: the solutions of the dataset; verdicts have "solution:NAME" */
 
-/* Returns whether the ground truth of this name is Python source in the dataset: its truth, a solution, or the approved
- * reference. */
+/* Returns whether the ground truth with this name is Python source in the dataset: a file in truths/, a solution, or
+ * the approved reference. */
 bool is_own_truth(const char *name);
 
 /* How many ground truths come before the solutions in result.own_truths: the dataset's truth and the chain. */
 enum { OWN_TRUTHS = 2 };
 
 struct own_truth {
-	struct truth truth;           /* truth.refused is the reason why the file can decide no case */
+	struct truth truth;           /* truth.refused: why no case can be verified with the file */
 	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
 	bool invalid;                 /* the file is not a valid solution */
-	struct truth_program program; /* the source; its member `name` is NULL if the file can decide no case */
+	struct truth_program program; /* the source; program.name is NULL if truth.refused is set */
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
@@ -40,21 +40,21 @@ struct own_truth {
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
 
-/* Returns whether a Python text is the same code as the reference, apart from comments, docstrings and spacing. A text
- * that is the same code cannot be a ground truth. */
+/* Returns whether a Python text is the same code as the reference, apart from comments, docstrings and spacing. A copy
+ * of the reference cannot be a ground truth. */
 bool same_code_as_reference(const struct definition *definition, const char *source, size_t length);
 
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
-/* Marks a ground truth as one that can decide no case. The digest of the reason becomes the version of the ground
- * truth, so a new reason shows as a new version. */
+/* Marks a ground truth as refused, so that no case is verified with it. The digest of the reason `why` becomes the
+ * version of the ground truth, so a different reason is a different version. */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */
 struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena);
 
-/* Returns a ground truth that can decide no case, because the dataset has no file for it. */
+/* Returns a refused ground truth, for a definition without a file in truths/. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -42,8 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* Checks a truth or an approval. If the file cannot be read, the definition is still valid, but the file cannot be a
- * ground truth. */
+/* Checks the file of a truth or an approval. If this file cannot be read, the definition is still valid, but has no
+ * ground truth from this file. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
@@ -77,8 +77,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 	return 0;
 }
 
-/* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
- * digest is zero. An unreadable truth or approval counts in the same way. */
+/* Returns one digest over the contents of all files that a result depends on. A missing blob, and a truth or an
+ * approval that cannot be read, count as files whose digest is zero. */
 static struct digest inputs_digest(const struct result *result)
 {
 	static const char truth_tag[] = "truth", approval_tag[] = "approval";
@@ -126,8 +126,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Without blobs, nothing is allocated. If the summary of the definition is up to date, a first allocation in
-	 * the arena would double the time for the definition. */
+	/* Allocates nothing if there are no blobs. If the stored summary of a definition can be used, its first
+	 * allocation in the arena would double the time that the definition takes. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -191,7 +191,8 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the last blobs in the record `entry` are exactly the solutions that may be ground truths now. */
+/* Returns whether the record `entry` ends with the solutions that may be ground truths now, and has no other
+ * solutions. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;
@@ -217,8 +218,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files, so all files are checked as tensor files. If a file of
-	 * another kind must be read again, this check fails, and the summary is not used. */
+	/* The stored record does not say which files are tensor files, so all files are checked as tensor files. For a
+	 * file of another kind that must be read again, the check fails, and the summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -231,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* run.summary_lru gets only the summaries of passed definitions without blobs. Such a result depends only on two files,
- * the definition and the workload file, and only its status is reported. */
+/* run.summary_lru gets only the summaries of passed definitions without blobs. The summary of such a definition depends
+ * only on the definition file and the workload file, and only its status is reported. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -323,7 +324,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	return out;
 }
 
-/* Returns the key of a case. Cases with equal keys may share one execution. */
+/* Returns a digest that identifies the work of a case. Of the cases with equal digests, only one needs to run. */
 static struct digest execution_of(const struct result *result, const struct test_case *test)
 {
 	const struct truths *truths = &test->job->truths;
@@ -343,7 +344,7 @@ static struct digest execution_of(const struct result *result, const struct test
 	return digest;
 }
 
-/* Reads the dataset's own truth of the definition, or the reference in a commit. */
+/* Reads the definition's file in truths/ or, if the run compares two versions of a reference, the older version. */
 static struct own_truth read_own_truth(struct result *result, const struct buf *bytes)
 {
 	struct arena *arena = &result->arena;
@@ -408,8 +409,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution. These are first the ground truths of the definition, except the solution
- * itself, and then the definition's reference. */
+/* Returns the ground truths of a solution. The list begins with the ground truths of the definition, except the
+ * solution itself, and ends with the definition's reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -470,15 +471,15 @@ static void find_truths(struct result *result)
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
 		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
-		/* flashinfer-bench also calls solutions with contiguous inputs. */
+		/* solutions get contiguous inputs, as in flashinfer-bench */
 		test->job->contiguous = result->candidate > 0;
 		test->execution = execution_of(result, test);
 	}
 }
 
 /* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
- * does not decide the family, all cases of the definition belong to one shard, because the family is right only if the
- * reference agrees with it in all of them. */
+ * alone does not determine the family, all cases of the definition belong to one shard, because only all cases together
+ * show whether the family is right. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -488,7 +489,7 @@ static bool keep_own_shard(const struct result *result, struct cases *made, stru
 	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
 }
 
-/* Builds the cases of an attempt, and sets the member `init_failed` of their list. */
+/* Builds the cases of attempt number `attempt`, and sets `init_failed` in the new list of cases. */
 static void make_attempt(struct result *result, int attempt, const char *init_failed)
 {
 	struct run *run = result->run;
@@ -532,15 +533,15 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	read_own_truths(result, &bytes->truth);
 	read_approval(result, &bytes->approval);
 	make_attempt(result, 0, NULL);
-	/* If only the shapes suggest a family, its inputs and bounds may be wrong for this reference. A difference
-	 * between two references would not show that the family is wrong. */
+	/* If only the shapes suggest a family, its inputs and bounds may be wrong for this reference, and comparing two
+	 * references with each other cannot show this. The cases are then built without a family. */
 	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		make_attempt(result, result->made->candidate_count, NULL);
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family. Agreement also counts if it needs a constant whose value only
- * the reference confirms (REASON_UNATTESTED). */
+/* Returns whether the reference agrees with the family. A verdict with REASON_UNATTESTED also counts as agreement:
+ * there, only the reference confirms the value of some constant. */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -556,8 +557,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict and none of them passed. A family that only the shapes suggest is then
- * rejected. */
+/* Returns whether every case has a verdict and the reference agrees with the family in no case. A family that only the
+ * shapes suggest is rejected in this situation. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
@@ -567,8 +568,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
- * in a case that has a verdict. Returns false if the op_type or the words of the definition name this family: in this
- * case, the reference is wrong, and the family is right. */
+ * in a case that has a verdict. Returns false if the op_type determines the family, or if the words of the definition
+ * suggest no further family: the family is then right, and the reference is wrong. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -646,9 +647,8 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. If the op_type of a
- * definition does not decide its family, its cases are looked up one by one, because a summary does not say how the
- * family was found. */
+/* Returns whether a later run with the same file contents would get the same result from the store. Returns false if
+ * something other than the op_type determined the family, because a summary does not say how the family was found. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;

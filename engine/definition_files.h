@@ -21,8 +21,9 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
  * result_check_files first. */
 bool result_from_summary(struct result *result);
 
-/* If run.summary_lru has a summary for exactly these file contents, fills in the result from it and returns true. Also
- * moves the stored summary of the definition, which belongs to the previous file contents, into run.summary_lru. */
+/* If run.summary_lru has a summary for exactly the current contents of the definition's files, fills in the result from
+ * this summary and returns true. Also moves the stored summary of the definition, which belongs to the previous file
+ * contents, into run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
@@ -30,8 +31,9 @@ bool result_from_lru(struct result *result);
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
 /* Returns whether the result needs another attempt. There are two possible reasons. First: the reference disagrees with
- * the family of the current attempt, and neither the op_type nor the words of the definition name this family. Second:
- * every candidate family was rejected, and the definition's `init` failed. */
+ * the family of the current attempt, and this family is in doubt, because only the shapes suggest it, or because the
+ * words of the definition suggest further families. Second: every candidate family was rejected, and the definition's
+ * `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */

@@ -48,7 +48,7 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
 	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
-		/* The result has REASON_UNATTESTED only if every checked case has this reason. */
+		/* REASON_UNATTESTED becomes the reason of the result only if every checked case has this reason. */
 		result->reason = c->verdict->reason;
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
@@ -82,8 +82,8 @@ static bool is_stale(struct result *result)
 	return lacks && known;
 }
 
-/* The status of a definition is the status of its worst case. A passed case is weak if an output of all zeros would
- * pass it. A definition is skipped if every passed case is weak. */
+/* The status of a definition is the status of its worst case. A passed case is weak if outputs that are all zeros would
+ * pass as well. A definition is skipped if every passed case is weak. */
 void resolve_definition(struct result *result)
 {
 	result->known = true;
@@ -95,7 +95,7 @@ void resolve_definition(struct result *result)
 		count_case(result, &result->cases[i]);
 	result->findings += result->made != NULL && result->made->init_failed != NULL;
 	result->stale = result->run->options->dry_run && is_stale(result);
-	/* With --shard, a definition is never called weak, because its cases in other shards may not be weak. */
+	/* With --shard, a definition never counts as weak, because its cases in other shards may be strong. */
 	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;
 	if (result->status == STATUS_PASSED && result->known && (result->weak || result->case_count == 0)) {
 		result->status = STATUS_SKIPPED;
@@ -198,8 +198,8 @@ void resolve_read_wholly(struct result *result)
 	}
 }
 
-/* Decides whether a known verdict counts for the case. Sets `known` to the stored and remote verdicts with the case's
- * subject. */
+/* Decides whether a stored or remote verdict counts for the case. Sets `known` to the stored and remote verdicts with
+ * the case's subject. */
 static struct decision decide(struct result *result, const struct case_result *c, struct readable *known)
 {
 	if (result->outside != NULL) {

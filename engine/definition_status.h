@@ -10,10 +10,10 @@
  * verdict. Returns true if the case must run. */
 bool resolve_case(struct result *result, struct case_result *c);
 
-/* Returns whether a stored verdict counts for the case. The case is not changed. */
+/* Returns whether a stored verdict counts for the case. Does not change the case. */
 bool resolve_known(struct result *result, const struct case_result *c);
 
-/* Call this after the calls of resolve_case for all cases. Parses completely each verdict of which only the beginning
+/* Call this after resolve_case was called for every case. Parses completely each verdict of which only the beginning
  * was parsed. Does nothing if no verdict of a definition was parsed completely, because only the status of such a
  * definition is reported. */
 void resolve_read_wholly(struct result *result);

@@ -60,7 +60,8 @@ static void leave_out(struct devices *out, const char *sentence)
 	out->left_out[out->left_out_count++] = sentence;
 }
 
-/* Returns false if the devices that were added before have another class. */
+/* Adds a device to `out`. Returns false if `class_name` differs from the class of the devices that `out` already
+ * has. */
 static bool add_device(struct devices *out, const char *name, const char *class_name, struct arena *arena)
 {
 	if (out->count > 0 && strcmp(out->class_name, class_name) != 0)

@@ -41,10 +41,9 @@ struct devices {
 enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 
 /* Chooses the GPUs. For DEVICE_GPUS, chooses the named GPUs; for DEVICE_AUTO, chooses the first GPU. For
- * DEVICE_ALL_GPUS, tries the `visible` GPUs (at least one). Chooses all usable GPUs that have the same class as the
- * first usable GPU. Named devices are never left out. Returns DEVICES_UNUSABLE with a message if a named device cannot
- * be used, and DEVICES_DIFFER if the classes of the named devices differ. Also returns DEVICES_UNUSABLE if no GPU can
- * be used. */
+ * DEVICE_ALL_GPUS, tries the `visible` GPUs (at least one), and chooses all usable GPUs that have the same class as the
+ * first usable GPU. Returns DEVICES_UNUSABLE with a message if one of the named GPUs cannot be used or if there is no
+ * usable GPU, and DEVICES_DIFFER if the classes of the named GPUs differ. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);
 

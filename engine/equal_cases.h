@@ -1,6 +1,6 @@
-/* equal_cases - executes equal cases of one run only once. Two cases are equal if they have the same subject, which is
- * the digest of everything that is verified. For example, a definition and its copy under another name have equal
- * cases. While one case runs, the cases that are equal to it wait for its verdict. */
+/* equal_cases - executes equal cases of one run only once. Two cases are equal if their digests test_case.execution are
+ * equal (engine/cases.h). The functions below call this digest `subject`. For example, a definition and its copy under
+ * another name have equal cases. While one case runs, the cases that are equal to it wait for its verdict. */
 #ifndef REFTEST_ENGINE_EQUAL_CASES_H
 #define REFTEST_ENGINE_EQUAL_CASES_H
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* The seconds that a case takes: a constant part, and a part for each MiB of its tensors. Each row is a straight line
- * through the measured times of small and medium cases on two CPU cores. A family without a row gets typical
- * numbers. */
+/* The seconds that a case takes: a constant part, and a part for each MiB of its tensors. Each row describes a straight
+ * line through the measured times of small and medium cases on two CPU cores. For a family without a row, typical
+ * numbers are used. */
 struct cost {
 	const char *family;
 	double seconds, per_mib;

@@ -70,8 +70,8 @@ static bool join_entry(struct file_table *table, const struct file_entry *entry,
 	return true;
 }
 
-/* Visits a record that belongs to no workload file. Must not touch the table of workload files, because another thread
- * may be filling this table. */
+/* Visits a record that belongs to no workload file. This function must not use the table of workload files, because
+ * another thread may be filling that table. */
 static void visit_other(const struct file_entry *entry, void *context)
 {
 	struct states *states = context;

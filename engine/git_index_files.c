@@ -35,7 +35,7 @@ static int read_file(void *self, const struct dataset_file *file, size_t limit, 
 	return rc != 0 ? -1 : 0;
 }
 
-/* Always returns true, because git never changes the content that a hash names. */
+/* Always returns true, because the content of a git object never changes. */
 static bool unchanged(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 		      const struct digest *content)
 {
@@ -44,7 +44,7 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 }
 
 /* Returns whether the file in the working tree has the same bytes as the blob in the index. If the bytes are the same,
- * the judge reads the file in the working tree, and not the blob. */
+ * the judge reads the file in the working tree instead of a copy of the blob. */
 static bool is_on_disk(const struct index *index, struct blob *blob, const struct file_seen *earlier)
 {
 	struct file_seen seen;

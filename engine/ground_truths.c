@@ -155,7 +155,7 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries for which python/libraries/ has two tables. In --ground-truth, the name of a library in this list
+/* The libraries whose calls are in two tables of python/libraries/. In --ground-truth, the name of such a library
  * stands for both tables, in this order. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
@@ -167,7 +167,8 @@ static bool chosen(const struct truth_choice *choice, const char *name)
 	return false;
 }
 
-/* Adds the second table of a library after the first one, unless the list already contains it. */
+/* For each library with two tables, inserts the second table after the first one if the list does not contain it
+ * yet. */
 static void add_second_tables(struct truth_choice *choice)
 {
 	for (size_t k = 0; k < sizeof both / sizeof *both; k++)
@@ -297,8 +298,8 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The key of the only row in python/libraries/fi_api.py. The row is for every family: it calls the function that the
- * definition names. */
+/* The only key in the table of python/libraries/fi_api.py. It stands for every op family, because fi_api calls the
+ * function that a definition names, whatever the family is. */
 static const char any_family[] = "*";
 
 /* Appends the ground truth that calls the function `fi_api`. The call is part of the ground truth's version, because no
@@ -333,8 +334,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that `word` chooses; "" chooses all. If `word` chooses no solution, appends a refused ground
- * truth with a message about this. With "auto", appends nothing instead, because the run still has the other ground
+/* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a refused ground
+ * truth whose message says so. With "auto", appends nothing in this case, because the run still has other ground
  * truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
@@ -355,8 +356,8 @@ static void add_solutions(const struct truth_choice *choice, const char *name, c
 								  : "the definition has no solution of this name or author"});
 }
 
-/* Appends the ground truth that --ground-truth names. Without an op family, neither libraries nor builtin are
- * available. */
+/* Appends the ground truth `name`, one of the names in --ground-truth. Libraries and builtin are available only if the
+ * definition has an op family. */
 static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
 		      const struct own_truth *own, int own_count, const char *fi_api, struct truths *out,
 		      struct truth *items, struct arena *arena)

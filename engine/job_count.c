@@ -1,6 +1,6 @@
 /* job_count - limits the number of jobs by cores and memory. A reference and its judge work in turns, so each job keeps
- * about one core busy. On a GPU, the cores only start kernels, and more than a few jobs do not help. The driver creates
- * the contexts of new processes one after another, so four jobs are as fast as eight. Processes that are kept between
+ * about one core busy. On a GPU, the cores only start kernels, so a few jobs are enough. The driver creates the
+ * contexts of new processes one after another, so four jobs are as fast as eight. Processes that are kept between
  * references already have their contexts, so eight jobs in kept processes are faster than four. */
 #include "engine/job_count.h"
 

@@ -1,19 +1,20 @@
 /* learnt_rows - checks whether the rows of a definition's later cases are as independent as the rows of its first
  * cases.
  *
- * For each case, the check `rows` finds the axes along which the rows are independent of each other. If the rows depend
- * on each other in every case, this is a property of the operation. If the rows along an axis are independent in one
- * case but not in a later case, the reference handles some sizes differently. The check then fails in the later case.
- * If a ground truth decides the later case, the case gets a finding instead. Neither the failure nor the finding is
- * stored, because the stored verdict of a case must not depend on other cases. */
+ * For each case, the check `rows` (docs/verify.md) finds the axes along which the rows are independent of each other,
+ * so that each row of the outputs depends only on the same row of the inputs. If the rows depend on each other in every
+ * case, this is a property of the operation. If the rows along an axis are independent in one case but not in a later
+ * case, the reference handles some sizes differently. The check then fails in the later case. If a ground truth decides
+ * the later case, the case gets a finding instead. This failure or finding is not written to the store, because the
+ * stored verdict of a case must not depend on other cases. */
 #ifndef REFTEST_ENGINE_LEARNT_ROWS_H
 #define REFTEST_ENGINE_LEARNT_ROWS_H
 
 #include "engine/run_state.h"
 
-/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The case
- * is then `failed` if its inputs are known to be valid, otherwise `skipped`. If a ground truth decided such a case, its
- * verdict gets a finding instead. */
+/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The new
+ * verdict is `failed` if the inputs of the case are known to be valid, otherwise `skipped`. If a ground truth decided
+ * the case, the new verdict keeps its status and gets a finding. */
 void learn_rows(struct result *result);
 
 #endif

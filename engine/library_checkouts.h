@@ -1,5 +1,5 @@
-/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries. Lists them in the
- * environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
+/* library_checkouts - finds the checkouts of FlashInfer and SGLang that reftest uses like installed libraries. Lists
+ * these checkouts in the environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
  *
  *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
  *

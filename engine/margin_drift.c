@@ -51,8 +51,8 @@ static bool same_kind(const struct margin_point *a, const struct margin_point *b
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
 }
 
-/* Adds the drift to the items. If `each` is false, keeps only the largest drift of each kind among the items from index
- * `first` on. */
+/* Adds the drift to the items. If `each` is false, keeps, among the items from index `first` on, only the largest drift
+ * for each device class and ground truth. */
 static void add_or_replace(struct collector *all, int first, bool each, const struct margin_drift *drift)
 {
 	for (int i = first; i < all->count && !each; i++) {
@@ -65,8 +65,8 @@ static void add_or_replace(struct collector *all, int first, bool each, const st
 	add(all, drift);
 }
 
-/* Compares points[at], the newest margin of a kind, with the older margins of this kind. Returns false if there are no
- * older margins. */
+/* Compares points[at], the newest margin of its device class and ground truth, with the older margins of the same
+ * device class and ground truth. Returns false if there are no older ones. */
 static bool compare(const struct margin_point *points, int at, struct margin_drift *out)
 {
 	bool any = false;

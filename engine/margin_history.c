@@ -73,7 +73,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time > y->time) - (x->time < y->time);
 }
 
-/* The current verdict of the case need not be in the store. */
+/* Also adds the margin of the case's current verdict, which may be missing in the store. */
 int margin_history(const struct result *result, const struct case_result *c, struct arena *arena,
 		   const struct margin_point **out)
 {

@@ -9,9 +9,9 @@
 /* Sets program->root if the user set no root and `names` contains files or folders. If the files are in one dataset,
  * this dataset becomes the root, and the names become paths in this dataset. If the files are in no dataset, they
  * become a dataset of links (dataset/linked_dataset.h). If a dataset of links is made, `count` becomes 0, which selects
- * all its definitions. If `names` contains neither files nor folders, nothing changes. Returns the number of
- * definitions in the dataset of links, or 0 if there is no such dataset. Returns -1 with a message on error. `names`
- * has `count` elements, which may be replaced. */
+ * all its definitions. If no name is a file or a folder, nothing changes. Returns the number of definitions in the
+ * dataset of links, or 0 if there is no such dataset. Returns -1 with a message on error. `names` has `count` elements,
+ * which may be replaced. */
 int named_files_root(struct program *program, const char **names, int *count, struct arena *arena, struct err *err);
 
 #endif

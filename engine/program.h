@@ -34,7 +34,8 @@ struct program {
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store; also NULL after it if the cache could not be opened */
 	struct secrets secrets; /* the secrets that main took out of the environment */
-	char *torch_key, *torch_fact; /* accepted_machines.c keeps its fact about torch here if there is no cache */
+	/* without a cache, accepted_machines.c stores here what it has learned about torch */
+	char *torch_key, *torch_fact;
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* text on stdout has colours */
 	bool progress;          /* stderr is a terminal on which lines can be drawn and erased */

@@ -347,7 +347,8 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote. `contained` is set if the remote has a better verdict. */
+/* A verdict that is about to be written to the remote. `contained` is true if the remote has a verdict under the same
+ * key whose reference was fully contained. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;
@@ -368,8 +369,8 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 }
 
 /* Returns whether this verdict, whose reference was not fully contained, would replace a remote verdict whose reference
- * was fully contained. Such a verdict is not written, because machines that require containment accept only the remote
- * verdict that it would replace. */
+ * was fully contained. In this case, the verdict is not written, because machines that require containment can use the
+ * remote verdict, but not this one. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

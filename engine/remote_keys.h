@@ -7,10 +7,10 @@
  *   - its exact subject and witness, for machines that have torch;
  *   - its subject, ground truth and device class, for machines without torch.
  *
- * A verdict to which several ground truths contributed has two other keys instead. One consists of subject, device
- * class and torch version, the other of subject and device class. Neither key contains the names of the ground truths,
- * because another machine cannot know which ground truths the run skipped. For this reason, rerun_case compares the
- * ground truths after a record is found.
+ * A verdict to which several ground truths contributed is stored under two other keys instead. One consists of subject,
+ * device class and torch version, the other of subject and device class. The names of the ground truths are not in
+ * these keys, because another machine cannot know which ground truths the run skipped. For this reason, rerun_case
+ * compares the ground truths after a record is found.
  *
  * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
  * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys
@@ -35,7 +35,7 @@ struct remote_keys {
 /* Returns the keys under which to store this verdict. */
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
-/* Returns the keys to query for a verdict that counts:
+/* Returns the keys under which the remote may have a verdict that counts for this run:
  * - for this machine's own device class, the keys of verdicts by several ground truths, and the keys of verdicts by the
  *   first ground truth in `truths` (if `truths` is empty: of verdicts without a ground truth);
  * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */

@@ -13,8 +13,8 @@
 #include "base/hash.h"
 #include "dataset/verdict.h"
 
-/* The device and the versions with which a run would verify a case now. Also has the options that restrict which
- * verdicts count. */
+/* The device and the versions with which a run would verify a case now, and the options that restrict which verdicts
+ * count. */
 struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */
@@ -40,8 +40,8 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
-	/* Has the largest number, because counters on disk already use the smaller numbers. It is therefore checked
-	 * last. */
+	/* This value has the largest number, because counters on disk already use the smaller numbers. Its condition is
+	 * therefore checked last. */
 	LACK_CONTAINMENT,
 	LACK_COUNT
 };
@@ -55,8 +55,8 @@ struct decision {
 };
 
 /* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
- * the ground truths that would be used now, in order; it may be empty. A verdict counts if the ground truths that
- * decided it, and their versions, are those that a run would use now. */
+ * the ground truths that would be used now, in order; it may be empty. A verdict counts only if it comes from the same
+ * ground truths, in the same versions, that a run would use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 

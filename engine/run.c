@@ -70,8 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Begins the next attempt. If the reference disagrees with the current op family, this attempt uses the next op family.
- * If `init` failed, this attempt uses generic inputs. */
+/* Begins the next attempt. If the reference disagrees with the current op family, the new attempt uses the next op
+ * family. If `init` failed, the new attempt uses generic inputs. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
- * equal case runs, the case then waits for that case. Otherwise the case is submitted. */
+/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. Submits the
+ * case, unless another equal case is running; then the case waits for this other case. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
@@ -441,8 +441,8 @@ static struct result *add_result(struct run *run, const struct result *result)
 	return copy;
 }
 
-/* If the definition passed, and the options do not require a result for such a definition, counts the definition and
- * returns true. The result of such a definition is not kept, so ten thousand such definitions need no memory. */
+/* If the definition passed, and the options do not ask for the results of passed definitions, only counts the
+ * definition and returns true. The result is not kept, so ten thousand passed definitions need no memory. */
 static bool only_count(struct result *result)
 {
 	struct run *run = result->run;

@@ -25,7 +25,7 @@ struct stat_check {
 /* The first argument of every call is run_files.self. `earlier` is the record that an earlier run stored for the file,
  * or NULL. */
 struct run_files_calls {
-	/* True if a file's content is identified by its git object name, and not by its stat. */
+	/* True if the git object name of a file, and not its stat, shows whether the file has changed. */
 	bool by_object;
 	/* Returns whether the file still has the content that `earlier` records. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
@@ -41,7 +41,7 @@ struct run_files_calls {
 	 * reads the blob, it sets `seen` and sets `*read` to true. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
-	/* Returns whether the blob has kept its content the whole time since it was hashed. */
+	/* Returns whether the blob has had the same content at all times since it was hashed. */
 	bool (*blob_unchanged)(void *self, const struct blob *blob, const struct file_seen *earlier);
 };
 

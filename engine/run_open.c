@@ -100,8 +100,8 @@ static struct run_files files_of(struct run *run)
 	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
 }
 
-/* Returns whether a run reads and stores verdicts. Returns false for a run that compares with a commit, verifies
- * solutions or measures latencies. */
+/* Returns whether a run reads and stores verdicts. Returns false for a run that compares two versions of references,
+ * verifies solutions or measures latencies. */
 static bool keeps_verdicts(const struct run_options *options)
 {
 	return options->base == NULL && options->candidates == NULL && !options->cases.bench;

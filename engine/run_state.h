@@ -42,7 +42,8 @@ struct run_options {
 	int jobs;           /* --jobs; 0: a default for the machine (engine/job_count.h) */
 	/* The run is a part of `watch`, so it leaves cores free for the editor and for single definitions. */
 	bool interactive;
-	const char *required; /* --require-containment: what references must not reach; NULL: no requirement */
+	/* --require-containment: what references must not be able to access; NULL: no requirement */
+	const char *required;
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
@@ -75,11 +76,11 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL: an ordinary run. Otherwise `base` has the references in a commit. Each of these references is the only
-	 * ground truth of its definition, and verdicts are neither read nor stored. */
+	/* NULL in an ordinary run. If the run compares two versions of references, `base` has the older versions: each
+	 * of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
 	const struct base_references *base;
-	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference.
-	 * Verdicts are neither read nor stored. */
+	/* NULL in an ordinary run. If set, the run verifies the solutions of each definition instead of its reference,
+	 * and neither reads nor stores verdicts. */
 	const struct candidates *candidates;
 	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
 	 * immediately, and are stored at the end of the run in one transaction. */
@@ -123,7 +124,7 @@ struct result {
 	 * `stale` is false and a verdict is missing, the definition was never verified (unknown). */
 	bool stale;
 	int findings;
-	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
+	bool weak;            /* every passed case is weak: outputs that are all zeros would pass as well */
 	const char *message;  /* why the definition is invalid */
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
@@ -134,8 +135,8 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). The `latest` records in the
-	 * store then describe other contents of the files. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). In this case, the `latest`
+	 * records in the store are for other contents of the definition's files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
@@ -143,11 +144,11 @@ struct result {
 	/* Why no verdict of the definition is stored (the reference may depend on more than its inputs); NULL: verdicts
 	 * are stored. */
 	const char *outside;
-	/* Why no verdict of the definition can be better than `checked`; NULL: there is no reason. */
+	/* Why verdicts of the definition can be `checked` at best, and not `passed`; NULL: they can be `passed`. */
 	const char *unsteady;
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
 	bool other_shard;     /* all cases of the definition belong to other shards */
-	bool dropped;	      /* run_drop removed it */
+	bool dropped;	      /* run_drop removed the result */
 	struct arena arena;   /* owns everything above */
 	struct run *run;
 	struct stat_check definition_check, workload_check, truth_check, approval_check;
@@ -156,9 +157,10 @@ struct result {
 	const char *truth_trouble; /* why `truth` cannot be read; NULL: no such problem */
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
-	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
-	/* The dataset's own ground truths of the definition. The first element is the definition's truth (or the
-	 * reference in a commit), the second its chain; the solutions follow. Set if `definition` is set. */
+	struct approved_reference approved; /* the contents of the approval file; valid if `definition` is not NULL */
+	/* The dataset's own ground truths of the definition. The first element is the file in truths/ (or, if `base` is
+	 * set, the older version of the reference), the second is the definition's chain, and the others are its
+	 * solutions. Valid if `definition` is not NULL. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
@@ -220,17 +222,20 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* the part of cases_cached whose verdict comes from an equal case of this run */
+	/* the number of cases in cases_cached that got the verdict of an equal case of this run */
+	int64_t cases_shared;
 	/* For each reason why a stored verdict does not count: the number of cases with this reason. */
 	int64_t misses[LACK_COUNT];
 	int64_t cases_planned; /* the number of cases that had to run or, with --dry-run, would have to run */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
-	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
-				  * NULL: no reference ran */
-	/* `containment` as sentences; "" if it lists nothing that references could reach; NULL: no reference ran. */
+	/* what the references of this run were able to access, in the form of verdict.containment; NULL: no reference
+	 * ran */
+	const char *containment;
+	/* `containment` as sentences; "" if it lists nothing that references were able to access; NULL: no reference
+	 * ran. */
 	const char *gaps;
-	const char *not_stored;  /* the reason why verdicts could not be stored; NULL if there is none */
+	const char *not_stored;  /* the reason why verdicts could not be stored; NULL: they could be stored */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */
 	double started, seconds;

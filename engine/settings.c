@@ -90,7 +90,7 @@ static const struct key_row rows[SETTING_COUNT] = {
 };
 
 /* The options that a dataset may not set, and what the user can do instead. tests/unit/test_settings.c checks that each
- * option of verify and watch is in exactly one of the two tables. */
+ * option of verify and watch is in exactly one of the tables `rows` and `user_rows`. */
 #define GIVE(option) {option, "give --" option " on the command line"}
 #define TOLERANCE(option) {option, "set the key tolerance"}
 static const struct user_row {

@@ -1,9 +1,9 @@
 /* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form.
  *
  * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c. Remove
- * the option's row from `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. Where the help
- * text of the option names the default, it also says `reftest.toml`. Also change docs/settings.md and
- * tests/unit/test_settings.c. The keys of the table [hook] are last in the enum; cli/verify.c reads their values.
+ * the option's row from `user_rows`. Make run_defaults (engine/run_defaults.c) set the option. If the help text of the
+ * option names the default, mention `reftest.toml` there. Also change docs/settings.md and tests/unit/test_settings.c.
+ * The keys of the table [hook] are last in the enum; cli/verify.c reads their values.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"
@@ -59,7 +59,8 @@ struct settings {
 	struct setting of[SETTING_COUNT];
 	bool size[SIZE_COUNT];
 	const char *device, *ground_truth, *accept; /* NULL: the file does not set it */
-	const char *required; /* what references must not reach (containment_suffices); NULL: no requirement */
+	/* what references must not be able to access (containment_suffices); NULL: no requirement */
+	const char *required;
 	bool hook_strict, hook_all;
 	struct tolerance by_dtype[DTYPE_COUNT]; /* the value of SETTING_TOLERANCE; negative: not given */
 	struct arena arena;
@@ -78,9 +79,9 @@ struct settings *settings_parse(const char *text, size_t length, bool json, stru
  * and a dot. */
 const char *settings_key(int index, const char **user_only);
 
-/* Returns what references must not reach (workers/sandbox/containment.h), or NULL if nothing is required. `option` is
- * the value of --require-containment, or NULL if it is not given; "none" removes the requirement. `settings` may be
- * NULL. */
+/* Returns what references must not be able to access (workers/sandbox/containment.h), or NULL if nothing is required.
+ * `option` is the value of --require-containment, or NULL if it is not given; "none" removes the requirement.
+ * `settings` may be NULL. */
 const char *settings_required(const struct settings *settings, const char *option);
 
 /* Appends a text such as "reftest.toml sets sizes = small (line 1); …". The text lists the keys whose bits are set in

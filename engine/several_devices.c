@@ -58,7 +58,7 @@ static void give(struct device *device, struct queued *work, bool second)
 	device->own.runner.calls->submit(device->own.runner.self, &work->task);
 }
 
-/* Removes the task at `*at` from the device, and returns the work of the task. */
+/* Removes the task at `*at` from the device, and returns the task's queue entry. */
 static struct queued *take_back(struct device *device, struct given **at)
 {
 	struct given *given = *at;
@@ -158,7 +158,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns work for those jobs of a task that have no result, or NULL if every job has a result. */
+/* Returns a queue entry for those jobs of a task that have no result, or NULL if every job has a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -299,8 +299,8 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	return true;
 }
 
-/* Takes one result from a device. Returns false if the result does not count because the case runs again on another
- * device. */
+/* Takes one result from a device. Returns false if the case runs again on another device, so that the result is
+ * ignored. */
 static bool take(struct several *s, struct device *device, struct arena *arena, struct pool_result *out)
 {
 	bool counts = true;
@@ -380,7 +380,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* The devices together have a layer of the sandbox only if each device has it. */
+/* A layer of the sandbox counts as present only if the runner of every device has this layer. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;

@@ -13,7 +13,7 @@
 struct device_runner {
 	const char *name; /* "cuda:0"; must stay valid */
 	struct runner runner;
-	int lanes; /* the number of tasks on which the device works at a time */
+	int lanes; /* the number of tasks on which the device works at the same time */
 };
 
 /* Called with a sentence when a device is left out. */

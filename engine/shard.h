@@ -1,10 +1,10 @@
 /* shard - divides the cases of a run among N processes (--shard I/N), by the fingerprint of each case.
  *
- * The subject digest of a case selects its shard. The shard therefore depends neither on the machine nor on other
- * definitions. Equal cases of different definitions are therefore in the same shard and run once. A definition without
- * cases has no subject digest. A case without a subject (an invalid workload line, a missing tensor file) has none
- * either. In both cases, the definition's name selects the shard, so exactly one shard reports the definition or the
- * case. The name also selects the shard if the op_type of a definition does not decide its op family (keep_own_shard in
+ * The subject digest of a case selects its shard. A case is thus in the same shard on every machine, whatever
+ * definitions are selected. Equal cases of different definitions are in the same shard and run once. There is no
+ * subject digest for a definition without cases, or for a case with an invalid workload line or a missing tensor file.
+ * For these, the name of the definition selects the shard, so exactly one shard reports them. The name also selects the
+ * shard if the op_type alone does not determine the definition's op family (keep_own_shard in
  * engine/definition_files.c). */
 #ifndef REFTEST_ENGINE_SHARD_H
 #define REFTEST_ENGINE_SHARD_H

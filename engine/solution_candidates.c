@@ -4,7 +4,8 @@
 
 #include "base/hash.h"
 
-/* Returns the result of the definition's reference, or NULL if the earlier run has none. */
+/* Returns the result of the definition's reference in the earlier run that verified the references, or NULL if that run
+ * has no such result. */
 static const struct result *reference_of(const struct candidates *candidates, const struct dataset_file *file)
 {
 	for (int i = 0; i < candidates->references->count; i++)

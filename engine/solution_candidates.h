@@ -1,13 +1,13 @@
 /* solution_candidates - lets a run verify the solutions of a dataset instead of the references (`verify --solutions`).
  * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. The
- * cases of this result have the inputs and the ground truths of the definition. The reference itself is the last ground
- * truth of these cases. */
+ * cases of a solution have the same inputs and ground truths as the cases of the reference, followed by the reference
+ * itself as the last ground truth. */
 #ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 #define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 
 #include "engine/run_state.h"
 
-#define REFERENCE_TRUTH "reference" /* the reference has this name if it is a ground truth of solutions */
+#define REFERENCE_TRUTH "reference" /* the name of the reference as a ground truth of solutions */
 
 /* The earlier run that verified the references. */
 struct candidates {

@@ -22,8 +22,9 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 bool is_solution_path(const char *path);
 
 /* Reads the solution in the file `path` as a ground truth of the definition. If the solution has the same code as the
- * reference, sets its program, and also sets why it cannot be a ground truth. `why` is the reason if the file cannot be
- * read, otherwise NULL. `device_class` is the device class of the run. Everything is allocated in `arena`. */
+ * reference, sets `program`, and also sets truth.refused to the reason why it cannot be a ground truth. `why` is the
+ * reason if the file cannot be read, otherwise NULL. `device_class` is the device class of the run. Everything is
+ * allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);
 

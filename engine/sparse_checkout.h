@@ -31,7 +31,7 @@ struct sparse { /* {0} means that git's index was not read yet */
 	const char *top;    /* the top of the working tree, for git -C; NULL: the working directory */
 	const char *prefix; /* the path of the root relative to the top: "" or "data/set/" */
 	enum sparse_checkout {
-		SPARSE_BY_HAND, /* no sparse checkout is active, but a user marked single files */
+		SPARSE_BY_HAND, /* no sparse checkout is active, but a user marked individual files */
 		SPARSE_CONE,	/* the sparse checkout selects folders */
 		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches a
 				 * path applies */
@@ -55,7 +55,7 @@ const struct dataset_file *sparse_of_test(const struct sparse *s, const char *fi
 bool sparse_has_test(const struct sparse *s, const char *file);
 
 /* Returns the command that restores an absent file and its folder, for example "`git sparse-checkout add
- * 'definitions/gemm'`". If the files were marked by hand, the command restores only this file. */
+ * 'definitions/gemm'`". If a user marked files by hand, the command restores only the absent file. */
 const char *sparse_remedy(const struct sparse *s, const char *folder, const char *file, struct arena *arena);
 
 #endif

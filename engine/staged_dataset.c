@@ -97,7 +97,7 @@ static int root_from_index(const char *folder, bool climb, char *root, size_t si
 	if (git_index(&repository, &bytes, &arena, &index, err) == 0)
 		rc = find_dataset(&repository, &index, climb, prefix, &arena);
 	if (rc > 0) {
-		int length = (int)strlen(prefix) - 1; /* leaves out the final '/' */
+		int length = (int)strlen(prefix) - 1; /* without the final '/' */
 		const char *found = strcmp(prefix, repository.prefix) == 0 ? folder
 				    : length < 0
 					? repository.top
@@ -144,8 +144,8 @@ static bool begins(const char *text, const char *head)
 }
 
 /* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows a
- * link at three places: the folder `kind` ("definitions"), a folder in it, and a file with the suffix in such a
- * folder. */
+ * link in three places: the folder `kind` ("definitions") itself, the folders in `kind`, and the files with the suffix
+ * `suffix` in these folders. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
 	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
@@ -489,8 +489,8 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
-/* Removes a folder of extracted blobs if the folder is at least a day old. The run that made so old a folder was killed
- * before it could remove the folder. */
+/* Removes a folder of extracted blobs if the folder is at least a day old. A folder of this age is from a run that was
+ * killed before it could remove the folder. */
 static void sweep_folder(int reftest_fd, const char *name)
 {
 	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -4,8 +4,8 @@
 
 #include "cache/python_dependencies.h"
 
-/* Returns why verdicts must not be stored because of the text `name` of the definition, or NULL if they may be
- * stored. */
+/* Examines the Python source `text`, which messages call `name` ("the reference", "init"). Returns why verdicts that
+ * depend on this source must not be stored, or NULL if they may be stored. */
 static const char *storable_text(const struct definition *definition, const char *name, const char *text, size_t length,
 				 struct arena *arena)
 {
@@ -61,7 +61,7 @@ const char *storable_reached(const char *reached, struct arena *arena)
 	    reached);
 }
 
-/* Returns whether a tensor file was changed before the judge read it. The file may have been restored since then. */
+/* Returns whether a tensor file was changed before the judge read it, even if the file was restored later. */
 static bool found_other_tensors(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

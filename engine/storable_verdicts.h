@@ -1,7 +1,7 @@
 /* storable_verdicts - decides whether the verdicts of a definition may be stored.
  *
  * A verdict may be stored only if its subject and its witness (cache/fingerprint.h) contain everything that it depends
- * on. Each condition has its function:
+ * on. The following conditions ensure this; beside each condition is the function that checks it:
  *
  *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
  *     the run
@@ -25,8 +25,8 @@ const char *storable_reference(const struct definition *definition, bool with_in
  * agrees with a ground truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns the message that no verdict is stored, because the reference accessed something besides its inputs and torch
- * while it ran. `reached` describes what the reference accessed, for example "it opens /etc/hostname". */
+/* Returns a message which says that no verdict is stored, because the running reference accessed something besides its
+ * inputs and torch. `reached` describes what the reference accessed, for example "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
 /* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If `unchanged` is
@@ -34,8 +34,8 @@ const char *storable_reached(const char *reached, struct arena *arena);
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
- * file because it was removed or changed after it was hashed. The other cases may use another file with the same
- * content, which is unchanged. */
+ * file because it was removed or changed after it was hashed. The other cases must then run, because they may use an
+ * unchanged file with the same content. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif

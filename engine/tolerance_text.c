@@ -11,7 +11,7 @@ static int bad_tolerance(const char *word, const char *source, struct err *err)
 			    "bfloat16=8e-3,1e-2)", err_show(word).text, source);
 }
 
-/* Parses "ATOL[,RTOL[,HIT_RATIO]]". Returns false if the text has another form. */
+/* Parses "ATOL[,RTOL[,HIT_RATIO]]". Returns false if the text is not of this form. */
 static bool read_numbers(const char *text, struct tolerance *out)
 {
 	double values[3] = {-1, -1, -1};
@@ -34,8 +34,8 @@ static bool read_numbers(const char *text, struct tolerance *out)
 	return true;
 }
 
-/* Sets the tolerance of one dtype, or of all dtypes if the text names none. If the text has no RTOL, both bounds are
- * ATOL. */
+/* Sets the tolerance of one dtype, or of all dtypes if the text names no dtype. If the text has no RTOL, both bounds
+ * are ATOL. */
 static int read_text(const char *word, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err)
 {
 	const char *equals = strchr(word, '=');

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "dataset/definition.h"
 
-/* Reads several texts. A tolerance for one dtype overrides a tolerance for all dtypes, whichever of them is given
- * first. Returns -1 and sets `err` if a text has another form. `source` names where the texts are from:
- * "--tolerance". */
+/* Reads several texts. A tolerance for one dtype overrides a tolerance for all dtypes, in whatever order they are
+ * given. Returns -1 and sets `err` if a text is not of the form above. `source` says in messages where the texts are
+ * from: "--tolerance". */
 int tolerance_texts_read(const char *const *texts, int count, const char *source, struct tolerance by_dtype[DTYPE_COUNT],
 			 struct err *err);
 
