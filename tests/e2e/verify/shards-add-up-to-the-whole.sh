@@ -64,7 +64,7 @@ run cache import "$work"/shard[0-9]
 expect_exit 0
 merged
 
-# The verdicts of one shard are missing from the merge, so the run without --shard exits with 3, even if every shard passed.
+# The verdicts of one shard are not imported, so the run without --shard exits with 3, even if every shard passed.
 rm definitions/gemm/broken.json definitions/rmsnorm/wrong.json
 forget
 rm "$work/shard$left_out"
