@@ -65,8 +65,8 @@ class FakeMerger:
 
 class FakeFleet:
     """`behaviour(worker, message)` returns what the worker does with a request: "answer", "die", "lie" or an error
-    message. `seed` determines the order of the answers. `facts`: what each worker says about itself, in the order in
-    which they start. Further workers say the same as the last entry."""
+    message. `seed` determines the order of the answers. `facts[i]` is what the worker that starts as number i says
+    about itself; if there are more workers than entries, the remaining workers use the last entry."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

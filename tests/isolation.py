@@ -110,8 +110,8 @@ INSIDE = {
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
-# These references may also share a runner if the runner erases memory. The added references use up memory, or return
-# memory that they never wrote.
+# The hostile references that may share a runner if the runner erases memory. Those that are not in HARMLESS use up
+# memory, or return memory that they never wrote.
 HARMLESS_IF_ERASED = HARMLESS | set("""gpu_memory_eater memory_eater memory_of_one_tensor outputs_elsewhere
 outputs_untouched_memory""".split())
 
@@ -419,8 +419,8 @@ def erased_gpu_memory():
 
 
 def rehearsal():
-    """rehearse() runs in the zygote and in waiting runners. Checks that it leaves no trace that a later reference
-    finds."""
+    """Checks that rehearse(), which runs in the zygote and in waiting runners, changes nothing that a later reference
+    could notice."""
     import runner
     torch.set_num_threads(1)
     tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")

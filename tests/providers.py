@@ -213,8 +213,8 @@ def run_all(torch, common, tables, known, only=None):
 
 
 class Device(str):
-    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory. The device
-    is equal only to its own name."""
+    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory.
+    A comparison of the device with a string uses only the name that the device was made with."""
 
     def __new__(cls, name):
         device = super().__new__(cls, "cpu")
@@ -301,8 +301,8 @@ def unheeded():
 
 
 def gradients_leave(torch):
-    """Computes gradients in float64 of a function that returns, and of a function that raises an exception. Yields the
-    settings of torch that are different after such a call."""
+    """Computes gradients in float64 of two functions: one returns, and one raises an exception. Yields wrong gradients,
+    and the settings of torch that the computation changed."""
     runner = load("reftest_runner", os.path.join(TOP, "python", "runner.py"))
     runner.import_torch("cpu")
     case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
@@ -523,8 +523,8 @@ def chosen_misread(torch, common, tables):
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
     def chosen(request, inputs):
-        """Removes the constants, and returns the name of the input with the expert ids, new ids, and weights of 1/2.
-        The ids of each token are 0 and 2^15 - 1, and then only 0."""
+        """Removes the constants from the request. Returns the name of the input that has the ids of the experts, new
+        ids for it, and weights of 1/2. The ids of each token are 0, 2^15 - 1, and then zeros."""
         request["constants"] = {}
         name = request["roles"]["ids"]
         count = inputs[name].shape[1]

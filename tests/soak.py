@@ -240,8 +240,8 @@ def compare_files(build, tree, work):
 def rest(build, tree, work, state, heard):
     """Waits until the watcher is idle, and repairs definitions that do not parse. Returns the number of generated
     files, and the names of the files that differ from the output of `generate`. Before the comparison, saves one
-    definition. Without this save, the last edit could be the deletion of a generated file, and this would hide a missed
-    update, because the watcher then checks all files again."""
+    definition. The reason: after the deletion of a generated file, the watcher checks all generated files again, so if
+    a deletion were the last edit, it would hide that the watcher missed an earlier update."""
     for patience in (2, 6):  # the second attempt waits longer, because a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])

@@ -18,8 +18,8 @@ The first part of a path selects another behaviour:
   when such a PUT arrives
   /unhurried  takes two seconds for each PUT
 
-Any other first part of a path selects an entry of `lies`, a way to send wrong data. The log has a line for each
-request: "METHOD PATH CONNECTION STATUS".
+Any other first part of a path is a key of the dict `lies`, and selects the function that sends a wrong answer. The log
+has a line for each request: "METHOD PATH CONNECTION STATUS".
 """
 
 import base64
@@ -250,7 +250,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def truncated(self, folder, key):
-    """Sends a message without its last bytes. The Content-Length is the length of the shorter message."""
+    """Sends a message without its last bytes. The Content-Length is the number of bytes that are sent."""
     self.answer(200, kept["ac/" + key][:-100])
 
 
@@ -353,7 +353,7 @@ def swapped(self, folder, key):
 
 
 def same_subject(self, folder, key):
-    """Sends the record of another case or device under this key."""
+    """Sends the record of one fixed case and device, whatever the requested key is."""
     values = sorted({value_of(name[3:]) for name in kept if name.startswith("ac/")})
     ones = [value for value in values if b"small:batch_size=1" in value]
     self.answer(200, action_result(ones[0]))

@@ -64,7 +64,7 @@ static void fill(struct channel *channel)
 	}
 }
 
-/* Waits for the next message, which the caller deletes. Exits if the peer has ended. */
+/* Waits for the next message and returns it; the caller deletes it. Exits if the other process has ended. */
 static cJSON *next_message(struct channel *channel)
 {
 	char *end;
@@ -174,7 +174,7 @@ static void be_a_child(int fd, int output)
 
 struct children {
 	pid_t pid[CHILDREN];
-	bool reported[CHILDREN]; /* whether the end of the child was reported */
+	bool reported[CHILDREN]; /* whether the pool was told that the child has ended */
 	int count;
 };
 

@@ -317,7 +317,7 @@ def test_results(program):
         [program, "--root", ".", "generate"], check=True, stdout=subprocess.DEVNULL
     )
     results = Results()
-    # small sizes have too few random draws to tell generators apart
+    # a small case draws too few random numbers to show which random generator the reference uses
     words = "not large and not against and not agree and not edge and (not medium or OwnGenerator)"
     pytest.main(
         [
@@ -342,7 +342,7 @@ def main():
         sys.exit(
             "agree: there are definitions here already; run it in an empty directory"
         )
-    # Libraries would only repeat what reftest's kernels check.
+    # hide the other libraries: the test needs no ground truth but reftest's kernels
     sys.modules.update(dict.fromkeys(library_modules()))
     expected = build_dataset()
     verified, results = verdicts(program), test_results(program)

@@ -88,7 +88,7 @@ def want(found, *texts):
     assert not missing, f"{missing} missing of: {found}"
 
 
-# If no earlier ground truth is installed, a ground truth is called and decides alone.
+# If no ground truth before `name` in ORDER can compute the outputs, the reference is compared only with `name`.
 correct = conftest.check_numerical_correctness
 SETS = 2  # this test compares both sets of input values
 for place, name in enumerate(ORDER):
@@ -161,7 +161,7 @@ want(
 )
 
 # If a ground truth is coarser than the definition's bounds, the reference must agree with it within the ground truth's
-# own bounds. If a coarse ground truth agrees with the reference, the next ground truth decides.
+# own bounds. If it agrees, it is compared with the next ground truth as well.
 row = conftest.tables()["flashinfer"].rows["rmsnorm"]
 row.coarse = {"output": (0.0, 0.5)}
 assert outcome(correct) == "passed" and asked == SETS * ["flashinfer", "sgl_kernel"]

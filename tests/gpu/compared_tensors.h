@@ -192,7 +192,7 @@ static inline double ratio_of(struct rule rule, const struct worst *place)
 }
 
 /* Returns whether `gpu`, the worst place that the GPU found, is acceptable if the CPU found `cpu`. The values in `gpu`
- * must be those of the tensors at the place in `gpu`. The places may differ only if the ratios at both are as close as
+ * must be those of the tensors at gpu->index. The two places may differ only if their ratios are as close as
  * kernels/core/compare_cuda.h allows. */
 static inline bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {
@@ -263,7 +263,7 @@ static inline void show(const char *side, const struct metrics *m)
 		     m->worst[w].ground_truth, m->worst[w].diff);
 }
 
-/* `shift` is the number of elements by which both tensors are moved from an aligned address. */
+/* On the GPU, both tensors begin `shift` elements after an aligned address. */
 static inline int compare_both(const struct check *check, const struct tensors *t, const char *kind,
 			       void *const device[2], int64_t shift)
 {

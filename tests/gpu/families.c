@@ -13,8 +13,8 @@
  * - The length of every var axis is drawn between 1 and its largest size in the small and medium presets. Small values
  *   are as likely as large values. An axis that constraints determine is computed. If the axes violate a constraint, or
  *   if the family rejects them (op.check), all axes are drawn again.
- * - Every input is generated on the CPU and on the GPU, and both must have the same bits. The shapes use the first and
- *   the second set of input values in turn.
+ * - Every input is generated on the CPU and on the GPU, and both must have the same bits. Even and
+ *   odd shapes use different sets of input values.
  * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule. If there is no rule and the
  *   bits differ, op.judge compares the outputs. The GPU computes the outputs twice, and both results must have the same
  *   bits.
@@ -90,7 +90,7 @@ struct draw {
 /* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on, `out` has the final values of inputs */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* `out`: the outputs, then the final values of op.in_place inputs */
 };
 
 static double now(void)
@@ -131,7 +131,7 @@ static void find_derived(struct subject *s)
 	}
 }
 
-/* Reads a definition. Returns false if no family recognises it. */
+/* Reads a definition. Returns false if no family recognises the definition. */
 static bool open_subject(struct subject *s, const struct dataset *dataset, const struct dataset_file *file)
 {
 	struct buf bytes = {0};

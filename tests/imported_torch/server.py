@@ -16,8 +16,8 @@ The server reads its program from standard input and not from a file. The reason
 the server's frames on its stack. Code that walks the stack would open the source file of these frames, and the runner
 would think that the reference opened this file.
 
-The client keeps its connection. When the process ends, the server sends its wait status to the client. If the
-connection ends first, reftest has killed the client, so the server kills the process.
+The client keeps its connection open. When the forked process ends, the server sends the wait status of the process to
+the client. If the connection is closed earlier, reftest has killed the client, so the server kills the process.
 """
 import ctypes
 import gc

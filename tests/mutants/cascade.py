@@ -56,12 +56,12 @@ MUTANTS = [
      "clamp(min=-1e4)"),
     ("merge_states_h8_d128", "log-sum-exps limited to -10000 below", "natural = s * math.log(2)",
      "natural = torch.where(torch.isinf(s), s, s.clamp(min=-1e4)) * math.log(2)"),
-    # The next mistakes show because values are large where only one state has weight.
+    # The next mistakes are found because the inputs have large values where only one state has a weight above 0.
     (TWO, "values limited to 100", "v_a.float() * (weight_a / total)", "v_a.float().clamp(-100, 100) * (weight_a / total)"),
     (TWO, "values of the other limited to 65504", "v_b.float() * (weight_b / total)", "v_b.float().clamp(-65504, 65504) * (weight_b / total)"),
     (PLACE, "values limited to 448", "v.float() * mine", "v.float().clamp(-448, 448) * mine"),
     (MANY, "values limited to 65504", "(v.float() * weights", "(v.float().clamp(-65504, 65504) * weights"),
-    # The next mistakes show because states that the mask hides may be NaN.
+    # The next mistakes are found because the inputs have NaN in states that the mask excludes.
     (PLACE, "the other state multiplied by the mask", "v.copy_(torch.where(mask[:, None, None], sum_of_both.to(v.dtype), v))",
      "v.copy_((sum_of_both * mask[:, None, None] + v.float() * ~mask[:, None, None]).to(v.dtype))"),
 ]

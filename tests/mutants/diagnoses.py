@@ -14,8 +14,8 @@ in tests/mutants/{family}.py is {mistake: regular expression for the words that 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number in FIGURES is nine tenths of the measured number. The reason is that the time
 for a diagnosis is limited, and a slow machine finds fewer mistakes in this time. Without --family, all families that
-have a table DIAGNOSES are checked. In this case, at least half of all their failures must have a right diagnosis, and a
-TAP comment names the families without a table. --list prints every failure with its diagnosis as soon as it is found.
+have a table DIAGNOSES are checked, at least half of all their failures must have a right diagnosis, and a TAP comment
+names the families without a table. --list prints every failure with its diagnosis as soon as it is found.
 --mistake plants only the mistakes whose text has these words, and ignores FIGURES. Prints TAP.
 """
 import argparse

@@ -79,15 +79,15 @@ MUTANTS = [
     (INDEXER, "a score of 0 taken for no score", SCORES, SCORES + "\n        scores = torch.where(scores == 0, float('-inf'), scores)"),
     ("dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # The next mistakes use as many keys as another query or sequence has.
+    # The next mistakes limit the number of keys to that of another query or sequence.
     (SPARSE, "only as many keys as the first query has", VALID, VALID + "[: (sparse_indices[0] >= 0).sum()]"),
     (SPARSE, "entries after as many as the first query has not read", "slots = sparse_indices[t]", "slots = sparse_indices[t, : int((sparse_indices[0] >= 0).nonzero().max()) + 1]"),
     (INDEXER, "only as many keys as the first sequence has", "in enumerate(seq_lens.tolist())", "in enumerate(seq_lens.clamp(max=int(seq_lens[0])).tolist())"),
-    # The next mistakes show because keys are large where a query sees only one key.
+    # The next mistakes are found because the inputs have large keys where a query sees only one key.
     (SPARSE, "latents limited to 448", "keys = latents[slots].float()", "keys = latents[slots].float().clamp(-448, 448)"),
     (SPARSE1, "latents by way of float16", "latents = ckv_cache.flatten(0, 1)", "latents = ckv_cache.flatten(0, 1).half()"),
     (SPARSE, "rotary part limited to 50", "rotary = kpe_cache.flatten(0, 1)", "rotary = kpe_cache.flatten(0, 1).clamp(-50, 50)"),
-    # The next mistakes show because the weights of the indexer's heads and the scales of its keys are large.
+    # The next mistakes are found because the indexer's inputs have large weights of heads and large scales of keys.
     (INDEXER, "weights of heads limited to 50", SCORES, SCORES.replace("weights[i]", "weights[i].clamp(-50, 50)")),
     (INDEXER, "scaled keys limited to 100", "head_dim) * scales.unsqueeze(-1))", "head_dim) * scales.unsqueeze(-1)).clamp(-100, 100)"),
     (INDEXER, "products of queries and keys limited to 65504", SCORES, SCORES.replace("keys.T)", "keys.T).clamp(max=65504)")),

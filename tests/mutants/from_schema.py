@@ -87,7 +87,7 @@ BLOCKS = {
     "kda": 128,
     "mamba_ssu": 128,
     "mla_paged": 128,
-    "page": None,  # its outputs are caches; mutants/page.py has such mistakes
+    "page": None,  # the outputs of page are caches; mutants/page.py has mistakes for them
     "sampling": 64,
     "simple_gla": 128,
 }

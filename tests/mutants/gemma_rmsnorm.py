@@ -46,8 +46,8 @@ MUTANTS = [
     (FUSED, "weights of a mean near 0 taken for no 1 + w", "(1 + weight.float())", "((weight.float().mean() > 0.5) + weight.float())"),
     (FUSED, "the sum held within float16", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-65504, 65504).to(residual.dtype)"),
     (PLAIN, "activations held within float16", "hidden_states.float()", "hidden_states.float().clamp(-65504, 65504)"),
-    # The next mistakes are roundings that only the exact row of kernels/common/norm/rms_input_values.h shows, and
-    # mistakes that show only with large weights.
+    # The next mistakes are roundings that only the "exact row" of inputs in kernels/common/norm/rms_input_values.h
+    # reveals, and mistakes that only large weights reveal.
     (PLAIN, "1 + w in bfloat16", "(1 + weight.float())", "(1 + weight)"),
     (PLAIN, "the normed row rounded to bfloat16 before the product", "normed * (1 + weight.float())", "normed.bfloat16().float() * (1 + weight.float())"),
     (FUSED, "1 + w in bfloat16", "(1 + weight.float())", "(1 + weight).float()"),

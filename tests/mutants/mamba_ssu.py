@@ -81,7 +81,7 @@ MUTANTS = [
     (GATED, "steps below 0 taken for 0", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.clamp(min=0)"),
     (GATED, "the magnitude of a step", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.abs()"),
     (FULL, "softplus left out above 5", "F.softplus(dt.float() + dt_bias.float())", "F.softplus(dt.float() + dt_bias.float(), threshold=5)"),
-    # The next mistakes show because the values of padding may be NaN.
+    # The next mistakes are found because the inputs have NaN in padding.
     (FULL, "the output multiplied by the mask of padding", "torch.where(active[:, None, None], y, 0).to(x.dtype)",
      "(y * active[:, None, None]).to(x.dtype)"),
     # The next mistakes show only with large elements or with many sequences.

@@ -50,8 +50,8 @@ def find_definition(name, root=PROJECT):
 
 
 def smaller(definition, family):
-    """Returns the definition with the constants that the family's table SMALLER has for it. Its name fits these
-    constants, and it has no model that would contradict them."""
+    """Returns the definition with the name and the constants that the family's table SMALLER has for it, and without
+    `model:` tags, because the constants would contradict the models."""
     table = load_table(os.path.join(HERE, family + ".py"), "SMALLER") or {}
     if definition["name"] not in table:
         return definition

@@ -6,11 +6,11 @@ below lists changes for each kind of expression (a float tensor, an integer tens
 expression of every reference gets all changes that apply to it. Most of the mutants are obviously wrong, and some
 compute the same values as the original. The interesting mutants are those that pass. For such a mutant, no input shows
 the difference from the original, or the tolerance allows the difference, or the mutant computes the same values. A
-person decides which.
+person must find out which of these is the case.
 
-First, this process runs the two smallest cases, with the inputs, ground truth and bounds of `reftest verify`. Mutants
-that fail are only counted. The other mutants are written as a dataset to ROOT/definitions, with a row for each mutant
-in ROOT/index.json. To verify this dataset and print the mutants that pass:
+First, the script runs each mutant on the two smallest cases, with the inputs, ground truth and bounds of `reftest
+verify`. Mutants that fail are only counted. The other mutants are written as a dataset to ROOT/definitions, with a row
+for each mutant in ROOT/index.json. To verify this dataset and print the mutants that pass:
 
   PYTHONPATH=$(echo .venv/lib/python3*/site-packages) .venv-tests/bin/python tests/mutants/sweep.py build ROOT
   build/reftest --root ROOT verify --all --no-workloads --ground-truth builtin --no-diagnosis --format json > FOUND.json

@@ -131,7 +131,7 @@ def redocumented(text, rng):
 
 
 def retokened(text, rng):
-    """Changes the token at this place of the text. Returns None if no token there can be changed."""
+    """Changes one token of the text, which is chosen at random."""
     places = [m for m in re.finditer(r"[A-Za-z_]\w*|\d+|[-+*/<>=]|\[|,", text)]
     place = rng.choice(places)
     word = place.group()

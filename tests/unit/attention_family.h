@@ -26,7 +26,7 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 			}
 }
 
-/* Tries those of the `count` mistakes that are not caught yet on the inputs of `w`. */
+/* Runs the mistakes that are not caught yet on the inputs of `w`. Sets caught[i] if first[i] is caught. */
 static inline void try_mistakes(struct world *w, const enum mistake *first, int count, bool *caught)
 {
 	struct attention_roles roles = attention_roles_of(w->c.problem);
@@ -83,7 +83,7 @@ static inline void expect_general_mistakes_caught(const struct op *op, const str
 	expect_caught(op, problem, general, count);
 }
 
-/* Changes bfloat16 tensors to `dtype`, but the key and value caches, if any, to `caches`. */
+/* Changes the bfloat16 inputs to dtype `caches` if they are caches, and to dtype `dtype` if they are not. */
 static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
 {
 	for (int i = 0; i < b->problem.input_count; i++)
@@ -133,8 +133,8 @@ static inline void expect_invalid(struct world *w, const char *input, int64_t in
 	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
 }
 
-/* Checks that op.check accepts the axes of `w` without any input data. Once axis `name` has the size `value`, op.check
- * must reject the axes, with a message that contains `word`. */
+/* Checks that op.check accepts the axes of `w` if the inputs have no data yet. Then sets axis `name` to `value`, and
+ * checks that op.check rejects the axes, with a message that contains `word`. */
 static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
 {
 	struct tensor nothing[MAX_INPUTS];
@@ -172,7 +172,7 @@ static inline bool make_edge(struct world *w, const struct op *op, const struct 
 	return false;
 }
 
-/* Checks that the first `blind` queries, and no others, have output 0 and lse -infinity. */
+/* Checks that queries 0 to blind - 1, and no others, have output 0 and lse -infinity. */
 static inline void expect_blind(const struct world *w, int64_t blind)
 {
 	const struct tensor *output = &w->truth[0], *lse = &w->truth[1];
@@ -188,8 +188,8 @@ static inline void expect_blind(const struct world *w, int64_t blind)
 	}
 }
 
-/* Checks that the oracle's output of each edge case follows the documented convention. If there are more queries than
- * keys, a causal mask hides all keys from the first `blind` queries. `blind` is 0 if the problem is not causal. */
+/* Checks that the oracle's output of each edge case follows the documented convention. `blind` is the number of queries
+ * from which a causal mask hides all keys because there are more queries than keys; 0 without a causal mask. */
 static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
 {
 	struct world w;
@@ -210,8 +210,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets after offset `from` to the value of offset `from`. Queries whose index is at least this value then
- * belong to no sequence, and must have output 0 and lse -infinity. */
+/* Sets all offsets after offset `from` to the value of offset `from`. The queries from this value on then belong to no
+ * sequence. Checks that their output is 0 and their lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
@@ -275,7 +275,7 @@ static inline void expect_poison_where_unused(const struct world *w, const struc
 	free(used);
 }
 
-/* The number of sequences of each kind in a case. With these numbers, a test checks that every kind occurs. */
+/* The number of sequences of each kind in a case. */
 struct kinds {
 	/* `before` counts sequences with at least two queries and more keys than queries */
 	int empty, one_key, square, no_query, one_query, before;

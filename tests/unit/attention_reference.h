@@ -118,7 +118,7 @@ static inline float *room_for(const struct tensor *tensor)
 	return out;
 }
 
-/* Converts elements `first` to end - 1 to floats. If `narrow`, rounds them to e4m3 first. */
+/* Converts elements `first` to end - 1 to floats. If `narrow` is true, rounds each element to e4m3 first. */
 static inline void convert(const struct tensor *tensor, int64_t first, int64_t end, bool narrow, float *out)
 {
 	for (int64_t i = first; i < end; i++) {
@@ -155,8 +155,8 @@ static inline void convert_rows(const struct emulation *m, const struct found *f
 	}
 }
 
-/* Returns true if the row exists. Like torch, first replaces a negative index by an index that counts from the end. If
- * torch would raise an error, the emulation ends, and the mistake counts as caught. */
+/* Like torch, replaces a negative index by an index that counts from the end. Returns false if the row does not exist:
+ * torch would raise an error, so the emulation must end, and the mistake counts as caught. */
 static inline bool readable(const struct attention_view *v, int64_t *row)
 {
 	if (*row < 0)

@@ -1,5 +1,5 @@
-/* numbered_verdicts - builds verdicts whose content follows from a number. Therefore a process can check the verdicts
- * that another process stored. */
+/* numbered_verdicts - builds verdicts whose content is a function of a number, so that a process can check the
+ * verdicts that another process stored. */
 #ifndef REFTEST_TESTS_NUMBERED_VERDICTS_H
 #define REFTEST_TESTS_NUMBERED_VERDICTS_H
 

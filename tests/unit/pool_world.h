@@ -147,7 +147,7 @@ static inline void expect(const struct pool_result *result, enum status status, 
 		         message, result->printed == NULL ? "" : result->printed);
 }
 
-/* Checks that a correct reference passes, so the previous reference did no harm to the pool. */
+/* Checks that a correct reference still passes, i.e. that the previous reference did not damage the pool. */
 static inline void expect_all_is_well(struct setting *setting)
 {
 	struct pool_result result = verify(setting, CORRECT);

@@ -221,8 +221,8 @@ static void become(const struct world *w, const char *const *words)
 	_exit(127);
 }
 
-/* Runs the program in the root and returns its wait status. The fault occurs at the call with the number `at`. w->out
- * and w->err receive what the program printed. */
+/* Runs the program in the root and returns its wait status. `fault` occurs at the at-th call that changes files.
+ * w->out and w->err receive what the program printed. */
 static int run_with(struct world *w, const char *const *words, enum fault fault, long at)
 {
 	int status;
@@ -260,9 +260,9 @@ static const char *printed(const struct buf *text)
 	return text->data == NULL ? "" : text->data;
 }
 
-/* Returns NULL if every definition has the correct verdict for its text. If not, returns the name of a definition with
- * another verdict. If `partly`, a definition may have no verdict, because the run used --cached-only or because a fault
- * occurred. */
+/* Returns NULL if every definition has the correct verdict for its text. If not, returns a message about a definition
+ * that has not. If `partly` is true, a definition may also have no verdict, because the run used --cached-only or
+ * because a fault occurred. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];

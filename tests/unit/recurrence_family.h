@@ -6,7 +6,7 @@
 
 #include "tests/unit/recurrence_world.h"
 
-/* Groups of mistakes. Each group applies to a kind of family, for example OF_DELTA to the families with a delta
+/* Groups of mistakes. Each group is for one kind of family: OF_DELTA, for example, is for families with a delta
  * rule. */
 #define OF_GATES                                                                                                     \
 	DECAY_LEFT_OUT, DECAY_NO_EXPONENTIAL, DECAY_BY_2, DECAY_2_PERCENT, DECAY_AFTER_LEARNING, DECAY_OF_THE_FIRST_HEAD
@@ -40,8 +40,8 @@ struct family {
 		     * tensors */
 	const struct refused *refused;
 	int refused_count;
-	/* Sets a Python scalar of problem `scalar_of` to an invalid value; the message of op.check must then contain
-	 * `scalar_part`. NULL if every value of every Python scalar of the family is valid. */
+	/* Sets a Python scalar of problem number `scalar_of` to an invalid value. op.check must then reject the case
+	 * with a message that contains `scalar_part`. NULL if every value of the family's Python scalars is valid. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
 	const char *scalar_part;

@@ -320,8 +320,8 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 	}
 }
 
-/* Returns element v of the product of row `a` of token i with `state`. `state` is the state before the chunk, and is
- * decayed up to token i. */
+/* Returns element v of the product of token i's row of `a` with the state that decays from before the chunk, where it
+ * is `state`, to token i. */
 NOT_INSTRUMENTED
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)

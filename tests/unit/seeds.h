@@ -1,11 +1,11 @@
 /* seeds - reduces the work of unit tests in builds with sanitizers, in which tests run several times slower.
  *
  * Another seed changes the values of a test, but hardly its memory accesses. Therefore sanitized builds use only one
- * seed, and other builds use the number of seeds that the test names. They also plant only every MISTAKE_STEP-th
- * mistake, because mistakes are in the emulated reference: inputs, ground truth and comparison are the same for each of
- * them. A test that damages each byte of a file damages only every BYTE_STEP-th byte in sanitized builds. The step is
- * odd, so that each of the 8 bits is damaged in some byte. The inner loops of emulated references are not instrumented,
- * because they are only test code. */
+ * seed, and other builds use the number of seeds that the test names. Sanitized builds also plant only every
+ * MISTAKE_STEP-th mistake, because a mistake changes only the emulated reference, and not the inputs, the ground truth
+ * or the comparison. A test that damages each byte of a file damages only every BYTE_STEP-th byte in sanitized builds.
+ * The step is odd, so that each of the 8 bits is damaged in some byte. The inner loops of emulated references are not
+ * instrumented, because they are only test code. */
 #ifndef REFTEST_TESTS_SEEDS_H
 #define REFTEST_TESTS_SEEDS_H
 

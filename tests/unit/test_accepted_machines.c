@@ -11,8 +11,8 @@
 #include "engine/accepted_machines.h"
 #include "engine/program.h"
 
-/* Without a cache, the version of torch is kept in memory. If a reference runs with another version, the old version
- * must be deleted from memory. Otherwise each later request of `serve` would still expect the old version. */
+/* Without a cache, the program remembers the version of torch in memory. If a reference then runs with another version,
+ * the program must forget the old one. Otherwise `serve` would expect the old version in each later request. */
 static void a_version_in_memory_is_forgotten(void **state)
 {
 	struct program program = {.torch_key = strdup("torch python"), .torch_fact = strdup("2.0.0")};

@@ -24,7 +24,7 @@ static const struct row table[] = {
     {"ab", "ab", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
     {"ab", "ab", "ab", "1 pair of ground truths differs, and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
     {"ab", "ab", "", "1 pair of ground truths differs, and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
-    /* Two of three ground truths computed an output: the third one has no vote and cannot be the outlier. */
+    /* A ground truth that computed no output is not counted and cannot be the outlier. */
     {"ac", "ac", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"bd", "bd", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
     {"bcd", "bd cd", NULL, "d is the outlier"},
@@ -33,15 +33,15 @@ static const struct row table[] = {
     {"abc", "ab ac", NULL, "a is the outlier"},
     {"abc", "ab bc", NULL, "b is the outlier"},
     {"abc", "ac bc", NULL, "c is the outlier"},
-    {"abc", "ab ac", "bc", "a is the outlier"}, /* the votes show the outlier, so the oracle does not count */
+    {"abc", "ab ac", "bc", "a is the outlier"}, /* b and c agree, so the oracle is not consulted */
     {"abc", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"}, /* c agrees with both a and b */
     {"abc", "bc", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"abc", "ab", NULL, "1 pair of ground truths differs, and no single ground truth is the outlier"},
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ, and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four ground truths. One may differ from the other three. Each of two may differ from each of the other two. Or
-     * two may differ from a third, while the fourth agrees with all. */
+    /* Four ground truths: one differs from the other three; two pairs agree, and each ground truth differs from both of
+     * the other pair; or two differ from a third, and the fourth agrees with all. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ, and no single ground truth is the outlier"},
@@ -122,8 +122,8 @@ static void a_ground_truth_that_agrees_is_no_outlier(void **state)
 	assert_int_equal(agreement_alone(&agreement), -1);
 }
 
-/* If no finer ground truth was called, a coarse ground truth decides the case alone. If a finer ground truth was called
- * and failed, a coarse ground truth does not decide the case. */
+/* A coarse ground truth is not enough for a verdict if a finer ground truth was called, too, but computed no output. If
+ * no finer ground truth was called, the coarse one is enough. */
 static void coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed(void **state)
 {
 	enum { COARSE, FINE, EXACT, COUNT };

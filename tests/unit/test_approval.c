@@ -101,7 +101,7 @@ static void every_change_is_an_error(void **state)
 	buf_free(&text);
 }
 
-/* A file that is copied to another name is refused, because it approves another definition. */
+/* An approval that is copied to the file name of another definition is refused. */
 static void the_definition_must_have_its_name(void **state)
 {
 	(void)state;

@@ -183,8 +183,8 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the definition's name says h64, but axis "
 									"'num_qo_heads' is 32");
 	expect(attest("x_h64", "x", "", NULL, 0, axes + 2, 1, &arena), NULL);
-	/* A part of the name such as "topk8" is ignored if its letters stand for no axis of the definition. A part such
-	 * as "h32x" is also ignored, because letters follow its number. */
+	/* A part of the name such as "topk8" is ignored if its letters are not the abbreviation of an axis of the
+	 * definition. A part such as "h32x" is also ignored, because letters follow its number. */
 	expect(attest("x_topk8_v2_h32x_fp8_z9", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x", "x", "with head_dim = 64 and more", NULL, 0, axes, 4, &arena), "the description says head_dim = 64");
 	expect(attest("x", "x", "q: num_qo_heads * head_dim = 4096; qo/head_dim=4; my_head_dim=3; head_dim = 256/2", NULL, 0, axes, 4, &arena), NULL);

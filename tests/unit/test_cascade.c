@@ -179,7 +179,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* bit p is set if this is a mistake in problem p */
+	int problems; /* bit p is set if problem p must fail with this mistake */
 } mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},

@@ -11,7 +11,7 @@
 
 static const struct kernels_api api = {.find = op_find};
 
-/* The axes of a chain of two norms, where the second norm takes the output of the first. */
+/* The axes of a chain of two norms; the output of the first norm is the input of the second. */
 static const struct op_axis axes[] = {{"rows", true, 0}, {"hidden", false, 4}};
 static const struct op_arg inputs[] = {{.name = "x", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}},
 				       {.name = "w", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {1}}};

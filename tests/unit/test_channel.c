@@ -133,8 +133,8 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	assert_int_equal(write(taken, "b", 1), 1);
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, 'b');
-	channel_read(&pair.theirs); /* receives the second pair of descriptors, which nobody takes; channel_close must
-				     * close them */
+	channel_read(&pair.theirs); /* receives the second pair of descriptors, which the test does not use;
+				     * channel_close must close them */
 	close(taken);
 	close(fds[0]);
 	close(fds[1]);
@@ -143,8 +143,8 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-/* A message with fewer descriptors than its sender gave would be understood wrongly: for example, a runner would not
- * move to its control group. */
+/* A message that arrived without some of its descriptors would be misunderstood: for example, a runner would not move
+ * to its control group. */
 static void all_descriptors_travel_or_none(void **state)
 {
 	int before = open_descriptors(), fds[CHANNEL_FDS + 1];
@@ -167,7 +167,7 @@ static void all_descriptors_travel_or_none(void **state)
 		assert_int_equal(recvmsg(pair.theirs.fd, &message, MSG_CMSG_CLOEXEC), 1);
 		head = CMSG_FIRSTHDR(&message);
 		if (i > 0) {
-			assert_null(head); /* descriptors come with the first byte */
+			assert_null(head); /* only the first byte carries descriptors */
 			continue;
 		}
 		assert_int_equal(head->cmsg_len, CMSG_LEN(CHANNEL_FDS * sizeof(int)));

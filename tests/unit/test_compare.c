@@ -296,7 +296,7 @@ static void a_bound_of_zero_is_met_only_by_equality(void **state)
 	assert_int_equal(m.worst_count, 3);
 }
 
-/* Checks the worst places by brute force: repeatedly finds the worst place that is left. */
+/* Checks the list of worst places by brute force: for each entry, searches all places that are not in the list yet. */
 static void assert_worst_places(const float *reference, const float *truth, int64_t elements, const struct metrics *m)
 {
 	bool *taken = calloc((size_t)elements, sizeof *taken);

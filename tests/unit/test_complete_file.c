@@ -1,5 +1,5 @@
-/* test_complete_file - which files the watcher considers complete: files that parse, and files that stay invalid
- * however long the watcher waits. Also tests that git's lock file is found from any folder of a repository. */
+/* test_complete_file - the watcher considers a definition or workload file complete if the file parses, or if it cannot
+ * be read and waiting would not help. Also tests that git's lock file is found from any folder of a repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

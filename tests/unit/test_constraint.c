@@ -427,13 +427,13 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"table[indptr[0]].sum() == 1", CONSTRAINT_UNKNOWN, "table[indptr[0]].sum() == 1 needs indptr"},
 	    {"scale > 0", CONSTRAINT_UNKNOWN, "scale > 0 needs scale"},
 	    {"heads.item() > 0", CONSTRAINT_UNKNOWN, "heads.item() > 0 needs heads"},
-	    /* the axes alone determine the shapes */
+	    /* a shape is known even if the values of the tensor are not */
 	    {"k.shape[0] == 2 and table.numel() == 6 and len(k) == 2", CONSTRAINT_HOLDS, ""},
 	    {"table[0].shape[0] == 3", CONSTRAINT_BROKEN, "table[0].shape[0] == 3: 2 == 3 is false"},
 	    {"table[indptr[0]].shape[0] == 2", CONSTRAINT_HOLDS, ""},
 	    {"indptr.shape[0] == 3", CONSTRAINT_UNKNOWN, "indptr.shape[0] == 3 needs len_indptr"},
-	    /* Operands are evaluated from left to right. A known left operand can determine the result alone. An
-	     * unknown left operand makes the result unknown. */
+	    /* Operands are evaluated from left to right. A known left operand can determine the result although the
+	     * right one is unknown. If the left operand is unknown, the result is unknown. */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
 	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,

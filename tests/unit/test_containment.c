@@ -1,4 +1,4 @@
-/* test_containment - the text that explains the consequences if a layer of the sandbox is missing. */
+/* test_containment - the message about a layer of the sandbox that is missing says what the consequences are. */
 #include "workers/sandbox/containment.h"
 
 #include <setjmp.h>
@@ -80,8 +80,8 @@ static void what_is_required_is_compared_word_by_word(void **state)
 		assert_int_equal(containment_suffices(rows[i].text, rows[i].required), rows[i].suffices);
 }
 
-/* A limit on the total memory of a reference's processes works only if the sum includes every process and all of its
- * memory. */
+/* A limit on the sum of the memory of a reference's processes works only if the sum includes every process and all of
+ * the memory of each process. */
 static void memory_is_added_up_only_if_the_sum_is_complete(void **state)
 {
 	const uint32_t needed = SANDBOX_PID | SANDBOX_PROC | SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;

@@ -107,7 +107,7 @@ static const char *covered(const struct op *op, const struct op_case *c, const c
 	return NULL;
 }
 
-/* The axes of a definition whose name contradicts its shapes. */
+/* The axes of a definition with a name that does not fit its shapes. */
 enum { BATCH, TOKENS, HEADS, V_HEADS, K, V, AXES };
 static const struct op_axis axes[AXES] = {
     [BATCH] = {"batch", true, 0},      [TOKENS] = {"tokens", true, 0}, [HEADS] = {"heads", false, 2},

@@ -38,7 +38,7 @@ static const char *const fault_names[FAULT_COUNT] = {"none", "killed before", "t
 /* The memory that the parent and the child process share. */
 struct stage {
 	volatile bool counting;
-	volatile long calls, at; /* the fault occurs at the call with the number `at` */
+	volatile long calls, at; /* the fault occurs when `calls` reaches `at` */
 	volatile enum fault fault;
 	volatile char acked[BULK + BULK_COUNT];
 	bool compacted;

@@ -95,7 +95,7 @@ static const char *hook_runs(bool mended)
 	return good ? NULL : "the hook is neither the old nor the new one";
 }
 
-/* Checks that git runs a hook: the user's earlier hook or reftest's. If `mended`, it must be the user's hook. */
+/* Checks that git runs the user's earlier hook or, unless `mended` is true, reftest's hook. */
 static const char *old_hook_is_back(bool mended)
 {
 	struct buf text = {0};
@@ -178,7 +178,7 @@ static const struct scenario {
 	const struct expected *expected;
 	const struct known_list *before; /* the verdicts that must not be lost */
 	look *look;
-	/* The test fails if the program makes fewer calls at which a fault can occur. The exact number of calls is not
+	/* The minimum number of calls at which a fault can occur; with fewer, the test fails. The exact number is not
 	 * known, because it depends on how many verdicts `verify` stores in one transaction. */
 	long least;
 } scenarios[] = {
@@ -452,8 +452,8 @@ static void at_every_point_of_the_program(void **state)
 
 /* --- clocks and torn files ---------------------------------------------------------------------------------------- */
 
-/* Edits the dataset without changing the sizes of files, then runs the program under each of these clocks. Each run
- * must report the verdict of the current text, and no verdict of an earlier run may be lost. */
+/* For each of `clocks`, edits the dataset without changing the sizes of files, and runs the program with this clock.
+ * Each run must report the verdict of the current text, and no verdict of an earlier run may be lost. */
 static void whatever_the_clock_shows(void **state)
 {
 	static const int64_t clocks[] = {

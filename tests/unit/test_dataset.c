@@ -78,8 +78,8 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* Writes a random name of up to 13 characters. The alphabet is small; it has '-' and '.', which sort before '/', and
- * one character beyond ASCII. */
+/* Writes a random name of up to 13 bytes. Its characters are from a small set, which contains '-' and '.', because they
+ * sort before '/', and one character that is not ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
 	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};
@@ -92,8 +92,8 @@ static void any_name(uint32_t *state, char *out)
 	}
 }
 
-/* The order is correct for names with a common prefix of any length. The first eight bytes are compared as one number,
- * so some names differ within these bytes, and some after them. */
+/* The order is correct for names with a common prefix of any length. The program compares the first eight bytes of two
+ * names as one number, so some of the names differ within these bytes, and some after them. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};

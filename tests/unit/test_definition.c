@@ -598,7 +598,7 @@ static void shapes_may_contain_sizes_and_expressions(void **state)
 		"d.json:8:29: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
 }
 
-/* In the dtype float4_e2m1fn_x2, one byte has two values. The last length of a shape counts bytes, not values. */
+/* In the dtype float4_e2m1fn_x2, one byte contains two values. The last axis of a tensor's shape counts the bytes. */
 static void shapes_of_packed_dtypes_count_bytes(void **state)
 {
 	struct arena arena = {0};

@@ -1,7 +1,8 @@
 #!/bin/sh
-# N shards, each with its own cache, together run every case exactly once. After the verdicts of all shards are merged,
-# by export or through the remote, a run without shards runs nothing and reports the same result as a run of everything.
-# A shard without cases says so, and exits with 0. Each invalid definition or line is reported by exactly one shard.
+# N shards, each with its own cache, together run every case exactly once. Their verdicts are merged, either by export
+# and import or through the remote. Afterwards `verify` without --shard runs no case, and reports the same result as a
+# run that verified everything itself. A shard to which no case belongs says so, and exits with 0. Each invalid
+# definition is reported by exactly one shard.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
@@ -28,7 +29,6 @@ for shard in $(seq $shards); do
 	cp -r definitions workloads "$work/node$shard"
 	[ ! -d blob ] || cp -r blob "$work/node$shard"
 	cd "$work/node$shard"
-	# Each shard runs with its own cache, without the verdicts of other shards.
 	verify --sizes small,medium --shard "$shard/$shards" --force
 	sum=$((sum + $(value "s['cases_run']")))
 	value "'\n'.join(n + ' ' + i for n, i in c)" >>"$work/cases"
@@ -64,7 +64,7 @@ run cache import "$work"/shard[0-9]
 expect_exit 0
 merged
 
-# A run on the merged verdicts reports every case that no shard ran, whatever the exit statuses of the shards were.
+# The verdicts of one shard are not imported, so the run without --shard exits with 3, even if every shard passed.
 rm definitions/gemm/broken.json definitions/rmsnorm/wrong.json
 forget
 rm "$work/shard$left_out"
@@ -72,8 +72,7 @@ run cache import "$work"/shard[0-9]
 verify --sizes small,medium --cached-only
 expect_exit 3
 
-# There are more shards than cases, so most shards have no case. Shards without cases say so, and exit with 0. A
-# selection of definitions without cases exits with 3.
+# There are more shards than cases, so most shards have no case. They say so, and exit with 0.
 for shard in 1 2 3 4 5 6 7 8 9; do
 	run verify --device "$device" --sizes small --cached-only --shard "$shard/9" tiny_gemm
 	grep -q 'all cases belong to other shards' "$work/out" || continue

@@ -1,6 +1,6 @@
 #!/bin/sh
-# If a source of kernels/rmsnorm/ is edited, watch runs make and restarts with the new program, and only the norms run
-# again. If a source does not compile, watch says so and continues to use the old kernels.
+# If a source file in kernels/rmsnorm/ is edited, watch runs make, restarts with the new program, and verifies only the
+# definitions of norms again. If a source file does not compile, watch says so and continues to use the old kernels.
 . "$(dirname "$0")/../harness.sh"
 [ "$(basename "$build")" = build ] || skip "watch rebuilds only the default build"
 given tiny_norm tiny_gemm

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Editors and tools write files in different ways. For each save, watch reports one correct verdict on the final
 # content, and no intermediate state (an absent, partial or different file). If vim and emacs are installed, the test
-# uses them to save. For other editors, the test replays the sequences of system calls with which they save. emacs: as
-# traced with strace from emacs 28. VS Code: truncates the file, writes it, and calls fdatasync before closing it.
-# JetBrains' safe write: creates a second file, renames the old file to another name, renames the new file to the old
-# name, and deletes the old file.
+# uses them to save. For other editors, the test replays the sequences of system calls with which they save. The
+# sequence of emacs is a trace of emacs 28. VS Code: truncates the file, writes it, and calls fdatasync before closing
+# it. JetBrains' safe write: creates a second file, renames the old file to another name, renames the new file to the
+# old name, and deletes the old file.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

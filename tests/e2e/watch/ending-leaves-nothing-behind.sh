@@ -2,7 +2,7 @@
 # own interpreter: the test checks how processes end.
 # If SIGTERM ends watch while a reference loops forever, no process remains, and all finished verdicts are stored.
 # `watch --once` ends by itself with the exit status of the result. The command of --exec gets the names of the
-# definitions. If this command writes files below .reftest, no batch starts.
+# definitions that were verified. If this command writes files below .reftest, watch does not verify anything again.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm

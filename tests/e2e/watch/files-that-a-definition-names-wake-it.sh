@@ -1,6 +1,7 @@
 #!/bin/sh
-# If a workload line changes, or a blob that it names, the watcher runs only the definition of this line. The watcher
-# also notices that a folder of definitions is moved away and back, and watches a folder that is a symbolic link.
+# If a workload line changes, or if a blob that the line names changes, the watcher runs only the definition of this
+# line. The watcher also notices that a folder of definitions is moved away and back, and watches a folder that is a
+# symbolic link.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 watch

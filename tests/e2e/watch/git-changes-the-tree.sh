@@ -1,6 +1,6 @@
 #!/bin/sh
-# git checkout, git stash, and pre-commit's stash and restore cause one batch each. Each verdict is for the content that
-# git has written in the end. If this content was verified before, no case runs again.
+# git checkout, git stash, and pre-commit's stash and restore cause one batch each. Each verdict is for the final
+# content of its file. If this content was verified before, no case runs again.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm tiny_gemm
@@ -37,7 +37,7 @@ do_git stash pop
 await_batch
 expect_events "e['failed'] == 1 and e['cases_run'] == 0 and e['batch'] == 7"
 
-# pre-commit saves unstaged changes as a patch, reverts them, and applies them again. The test makes the same steps.
+# Like pre-commit, save the unstaged changes as a patch, revert them, and apply them again.
 git diff --binary >"$work/patch"
 do_git checkout -- .
 await_batch

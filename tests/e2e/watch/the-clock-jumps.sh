@@ -106,8 +106,8 @@ jump 0
 end_watch
 expect_nothing_to_do
 
-# reftest does not trust a result of stat() that it recorded while the clock was wrong. In this step the file has the
-# recorded size and time, but different content.
+# The file now has the size and the time that reftest recorded while the clock was wrong, but different content. reftest
+# must notice the change.
 jump -$year
 verify --changed
 jump 0

@@ -1,9 +1,8 @@
 #!/bin/sh
 # If git restores many definitions at once, the watcher reports the results that it remembers for their contents,
-# without parsing the files. After this report, the watcher checks the files case by case. After this check, an export
-# contains the verdicts of the current contents. `explain` compares an edit with the current contents, not with the
-# contents that git removed. A remembered result is not used if the definition's content is different, or if its
-# workload file has changed.
+# without parsing the files. The watcher checks every case of these files later. After that check, an export contains
+# the verdicts of the current contents. `explain` compares an edit with the current contents, not with the contents
+# that git removed. A remembered result is not used if the content of the definition or of its workload file differs.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm
@@ -45,7 +44,7 @@ for branch in good other good; do
 done
 expect_events "e['cases_run'] == 0 and e['batch'] == 4"
 
-# After a new export is imported at another root, the verdicts for the current contents are found at that root.
+# An export that is made after the check, and imported at another root, has the verdicts for the current contents.
 exported() {
 	"$reftest" cache export "$work/now" >"$work/said" 2>&1 && rm -rf "$work/elsewhere" && mkdir "$work/elsewhere" &&
 		cp -r definitions "$work/elsewhere" &&
@@ -58,7 +57,7 @@ for try in $(seq 50); do
 done
 exported || fail "the remembered definitions were not checked again: $(tail -n 3 "$work/said")"
 
-# One definition has new content, and another one has a changed workload line. The cases of both definitions run.
+# No remembered result is used for norm_20, whose definition changes, or for norm_21, which gets a workload file.
 sed -i 's/EPSILON = 2e-6 . 2/EPSILON = 1e-4/; s/EPSILON = 1e-6/EPSILON = 1e-4/' definitions/rmsnorm/norm_20.json
 await "e['event'] == 'batch' and e['failed'] == 1"
 do_git commit -a -m wrong
