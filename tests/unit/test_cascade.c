@@ -176,11 +176,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			assert_right_passes_second(&cascade_op, &problems[p], 3, run, ways[way]);
 }
 
-static const struct {
-	enum mistake mistake;
-	const char *name;
-	int problems; /* bit p is set if problem p must fail with this mistake */
-} mistakes[] = {
+static const struct planted_mistake mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},
     {NOT_NORMALISED, "not normalised", 63},
@@ -203,21 +199,10 @@ static const struct {
     {ALL_ZERO, "zeros", 63},
 };
 
-static const char *run_mistake(struct trial *t, int m)
-{
-	int p = (int)(t->problem - problems);
-
-	if (!(mistakes[m].problems >> p & 1))
-		return NULL;
-	run(t, mistakes[m].mistake);
-	return mistakes[m].name;
-}
-
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_mistakes_fail(&cascade_op, &problems[p], SEEDS_OR_ONE(2), COUNT(mistakes), run_mistake);
+	assert_mistakes_fail(&cascade_op, problems, COUNT(problems), mistakes, COUNT(mistakes), SEEDS_OR_ONE(2), run);
 }
 
 /* Checks the defining property of the operation with real attention: attention over two parts of the keys, merged,

@@ -160,11 +160,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 		assert_right_passes_second(&page_op, &problems[p], 3, run, NONE);
 }
 
-static const struct {
-	enum mistake mistake;
-	const char *name;
-	int problems; /* bit p is set if this is a mistake in problem p */
-} mistakes[] = {
+static const struct planted_mistake mistakes[] = {
     {NOTHING_WRITTEN, "nothing written", 31},
     {PAGES_IN_ORDER, "page table ignored", 31},
     {INDPTR_IGNORED, "indptr ignored", 31},
@@ -185,21 +181,10 @@ static const struct {
     {ALL_ZERO, "zeros", 31},
 };
 
-static const char *run_mistake(struct trial *t, int m)
-{
-	int p = (int)(t->problem - problems);
-
-	if (!(mistakes[m].problems >> p & 1))
-		return NULL;
-	run(t, mistakes[m].mistake);
-	return mistakes[m].name;
-}
-
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_mistakes_fail(&page_op, &problems[p], SEEDS_OR_ONE(3), COUNT(mistakes), run_mistake);
+	assert_mistakes_fail(&page_op, problems, COUNT(problems), mistakes, COUNT(mistakes), SEEDS_OR_ONE(3), run);
 }
 
 static void assert_table_is_valid(const struct trial *t)

@@ -118,11 +118,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 		assert_right_passes(&softmax_op, &problems[p], SEEDS, run, ways);
 }
 
-static const struct {
-	enum mistake mistake;
-	const char *name;
-	int problems; /* bit p is set if this is a mistake in problem p */
-} mistakes[] = {
+static const struct planted_mistake mistakes[] = {
     {MAX_KEPT, "largest not taken off", 31},
     {BASE_TWO, "powers of two", 31},
     {OVER_THE_BATCH, "over the batch", 1},
@@ -141,21 +137,10 @@ static const struct {
     {ALL_ZERO, "zeros", 31},
 };
 
-static const char *run_mistake(struct trial *t, int m)
-{
-	int p = (int)(t->problem - problems);
-
-	if (!(mistakes[m].problems >> p & 1))
-		return NULL;
-	run(t, mistakes[m].mistake);
-	return mistakes[m].name;
-}
-
 static void every_planted_mistake_fails_at_the_medium_size(void **state)
 {
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_mistakes_fail(&softmax_op, &problems[p], 1, COUNT(mistakes), run_mistake);
+	assert_mistakes_fail(&softmax_op, problems, COUNT(problems), mistakes, COUNT(mistakes), 1, run);
 }
 
 static void no_row_is_masked_as_a_whole_and_a_masked_element_is_exactly_zero(void **state)

@@ -358,33 +358,38 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 		fail_msg("%s: the inputs have changed: \"%s\"", problem->name, hex);
 }
 
-/* Runs a reference with the planted mistake number `m` of a family's test. Returns the name of the mistake. If the
- * problem of the case cannot have this mistake, returns NULL and runs nothing. */
-typedef const char *trial_mistake(struct trial *t, int m);
+/* A mistake that a family's test plants into its reference. */
+struct planted_mistake {
+	int mistake; /* what the family's `run` gets */
+	const char *name;
+	uint32_t problems; /* bit p is set if the mistake changes the outputs of problem p, so that this problem must fail */
+};
 
-/* Asserts that a reference with any one of `count` planted mistakes fails in the first medium case of the problem, for
- * each of `seeds` seeds. */
-static inline void assert_mistakes_fail(const struct op *op, const struct op_problem *problem, uint64_t seeds, int count,
-                                        trial_mistake *run)
+/* Asserts that each planted mistake fails in the first medium case of its problems, with `seeds` seeds. */
+static inline void assert_mistakes_fail(const struct op *op, const struct op_problem *problems, int problem_count,
+                                        const struct planted_mistake *mistakes, int mistake_count, uint64_t seeds,
+                                        void (*run)(struct trial *t, int mistake))
 {
-	int ran = 0;
+	for (int p = 0; p < problem_count; p++)
+		for (uint64_t seed = 1; seed <= seeds; seed++) {
+			struct trial first, t;
+			int ran = 0;
 
-	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		struct trial first, t;
-
-		assert_true(trial_open_size(&first, op, problem, SIZE_MEDIUM, 0, seed));
-		for (int m = 0; m < count; m += MISTAKE_STEP) {
-			trial_open_again(&t, &first);
-			const char *name = run(&t, m);
-
-			if (name != NULL && trial_passes(&t))
-				fail_msg("%s: '%s' passes with seed %llu", problem->name, name, (unsigned long long)seed);
-			ran += name != NULL;
-			trial_close(&t);
+			assert_true(trial_open_size(&first, op, &problems[p], SIZE_MEDIUM, 0, seed));
+			for (int m = 0; m < mistake_count; m += MISTAKE_STEP) {
+				if (!(mistakes[m].problems >> p & 1))
+					continue;
+				trial_open_again(&t, &first);
+				run(&t, mistakes[m].mistake);
+				if (trial_passes(&t))
+					fail_msg("%s: '%s' passes with seed %llu", problems[p].name, mistakes[m].name,
+					         (unsigned long long)seed);
+				trial_close(&t);
+				ran++;
+			}
+			trial_close(&first);
+			assert_true(ran > 0);
 		}
-		trial_close(&first);
-	}
-	assert_true(ran > 0);
 }
 
 /* Asserts that the correct reference `right` passes in every edge case of the problem, for MANY_SEEDS seeds. Returns the
