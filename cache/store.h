@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "cache/unchanged_file.h"
@@ -107,6 +108,9 @@ struct store_merged {
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
                 struct err *err);
 
+/* Appends the keys of all stored verdicts to `keys`, sorted. Returns 0, or -1 with a message. */
+int store_verdict_keys(struct store *store, struct buf *keys, struct err *err);
+
 /* The subjects and definitions of the current dataset, whose rows store_gc keeps. */
 struct store_needs {
 	const struct digest *subjects;    /* the subjects of all cases, sorted bytewise */
@@ -115,6 +119,9 @@ struct store_needs {
 	 * these definitions. */
 	const struct digest *definitions;
 	int definition_count;
+	/* What store_verdict_keys found before the dataset was read. store_gc removes no other verdict: if another process
+	 * has stored a verdict since then, it may belong to a definition that was edited after it was read. */
+	const struct buf *stored;
 	int days; /* store_gc keeps a verdict that is at most this many days older than the newest verdict */
 };
 struct store_swept {

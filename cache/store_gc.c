@@ -3,7 +3,7 @@
  *
  *   latest     the definition exists, or the verdict that the row names is kept
  *   verdicts   a row of `latest` for an existing definition names the verdict; or the verdict is recent; or its subject
- *              is a subject of the present dataset
+ *              is a subject of the present dataset; or it was stored after store_verdict_keys was called
  *   files      the path exists
  *
  * The age of a verdict is measured from the newest verdict and not from the clock. If age were measured from the clock,
@@ -115,11 +115,12 @@ static enum fate note_newest(struct sweep *s, const MDB_val *key, const MDB_val 
 	return FATE_STAYS;
 }
 
-static bool is_needed(const struct sweep *s, const void *key)
+/* Returns true if the key is in `keys`, an array of struct pair in ascending order. */
+static bool has_key(const struct buf *keys, const void *key)
 {
-	size_t count = s->needed.length / PAIR;
+	size_t count = keys->length / PAIR;
 
-	return count > 0 && bsearch(key, s->needed.data, count, PAIR, pair_order) != NULL;
+	return count > 0 && bsearch(key, keys->data, count, PAIR, pair_order) != NULL;
 }
 
 static enum fate judge_verdict(struct sweep *s, const MDB_val *key, const MDB_val *value)
@@ -128,8 +129,8 @@ static enum fate judge_verdict(struct sweep *s, const MDB_val *key, const MDB_va
 
 	if (made < 0)
 		return FATE_DAMAGED;
-	if (made > s->newest - (int64_t)s->needs->days * 86400 || is_needed(s, key->mv_data) ||
-	    among(key->mv_data, s->needs->subjects, s->needs->subject_count))
+	if (made > s->newest - (int64_t)s->needs->days * 86400 || has_key(&s->needed, key->mv_data) ||
+	    !has_key(s->needs->stored, key->mv_data) || among(key->mv_data, s->needs->subjects, s->needs->subject_count))
 		return FATE_STAYS;
 	return FATE_GOES;
 }
@@ -173,6 +174,27 @@ static int sweep_tables(struct sweep *s)
 	if (rc == 0)
 		rc = each_row(s, TABLE_LATEST, judge_latest, &s->swept.latest);
 	return rc == 0 ? each_row(s, TABLE_FILES, judge_file, &s->swept.files) : rc;
+}
+
+int store_verdict_keys(struct store *store, struct buf *keys, struct err *err)
+{
+	struct env *env = &store->env;
+	MDB_cursor *cursor;
+	MDB_txn *txn;
+	MDB_val key;
+
+	if (env_begin_read(env, &txn, err) != 0)
+		return -1;
+	int rc = mdb_cursor_open(txn, env->table[TABLE_VERDICTS], &cursor);
+
+	if (rc == 0) {
+		while ((rc = mdb_cursor_get(cursor, &key, NULL, MDB_NEXT)) == 0)
+			if (key.mv_size == PAIR)
+				buf_add(keys, key.mv_data, PAIR);
+		mdb_cursor_close(cursor);
+	}
+	mdb_txn_abort(txn);
+	return rc == MDB_NOTFOUND ? 0 : env_fail(env, rc, "read", err);
 }
 
 struct request {

@@ -411,13 +411,14 @@ static int present_tree(struct program *program, struct buf *subjects, struct bu
 	return code;
 }
 
-static int sweep_store(struct program *program, const struct cache_options *o, const struct buf *subjects,
-		       const struct buf *definitions, struct err *err)
+static int sweep_store(struct program *program, const struct cache_options *o, const struct buf *stored,
+		       const struct buf *subjects, const struct buf *definitions, struct err *err)
 {
 	struct store_needs needs = {.subjects = (const struct digest *)(const void *)subjects->data,
 				    .subject_count = (int)(subjects->length / DIGEST_BYTES),
 				    .definitions = (const struct digest *)(const void *)definitions->data,
 				    .definition_count = (int)(definitions->length / DIGEST_BYTES),
+				    .stored = stored,
 				    .days = o->days};
 	struct store_swept swept;
 	int code;
@@ -444,15 +445,19 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 
 static int run_gc(struct program *program, const void *options, const struct words *names, struct err *err)
 {
-	struct buf subjects = {0}, definitions = {0};
+	struct buf stored = {0}, subjects = {0}, definitions = {0};
+	struct store *store;
 	int code;
 
 	(void)names;
-	if (open_store(program, true, &code, err) == NULL)
+	if ((store = open_store(program, true, &code, err)) == NULL)
 		return code;
-	code = present_tree(program, &subjects, &definitions, err);
+	code = store_verdict_keys(store, &stored, err) == 0 ? 0 : EXIT_INTERNAL;
 	if (code == 0)
-		code = sweep_store(program, options, &subjects, &definitions, err);
+		code = present_tree(program, &subjects, &definitions, err);
+	if (code == 0)
+		code = sweep_store(program, options, &stored, &subjects, &definitions, err);
+	buf_free(&stored);
 	buf_free(&subjects);
 	buf_free(&definitions);
 	return code;

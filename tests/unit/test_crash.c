@@ -279,7 +279,8 @@ static void merge(struct actor *a, int from, int to)
 static void act(struct actor *a)
 {
 	struct file_entry entry = {.path = "definitions/norm/n.json"};
-	struct store_needs needs = {.days = 30};
+	struct buf stored = {0};
+	struct store_needs needs = {.stored = &stored, .days = 30};
 	struct store_swept swept;
 	char file[160];
 
@@ -294,8 +295,10 @@ static void act(struct actor *a)
 			put(a, i, 40);
 		for (int i = BULK; i < BULK + BULK_COUNT; i++)
 			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
-		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
+		if (store_verdict_keys(a->store, &stored, &a->err) == 0 &&
+		    store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
+		buf_free(&stored);
 		for (int i = 0; i < MERGED; i++) /* gc may delete these verdicts */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);

@@ -121,11 +121,13 @@ static void look(struct actor *a, int number)
 
 static void sweep(struct actor *a)
 {
-	struct store_needs needs = {.days = 30};
+	struct buf stored = {0};
+	struct store_needs needs = {.stored = &stored, .days = 30};
 	struct store_swept swept;
 
-	if (store_gc(a->store, &needs, false, &swept, &a->err) != 0)
+	if (store_verdict_keys(a->store, &stored, &a->err) != 0 || store_gc(a->store, &needs, false, &swept, &a->err) != 0)
 		give_up(a, "sweep");
+	buf_free(&stored);
 }
 
 static void export(struct actor *a)

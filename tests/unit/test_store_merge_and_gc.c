@@ -391,11 +391,14 @@ static void what_is_exported_is_imported(void **state)
 static struct store_swept sweep(struct place *p, const struct digest *subjects, int subject_count,
 				const struct digest *definitions, int definition_count, int days, bool dry_run)
 {
-	struct store_needs needs = {subjects, subject_count, definitions, definition_count, days};
+	struct buf stored = {0};
+	struct store_needs needs = {subjects, subject_count, definitions, definition_count, &stored, days};
 	struct store_swept swept;
 
-	if (store_gc(p->store, &needs, dry_run, &swept, &p->err) != 0)
+	if (store_verdict_keys(p->store, &stored, &p->err) != 0 ||
+	    store_gc(p->store, &needs, dry_run, &swept, &p->err) != 0)
 		fail_msg("%s", p->err.text);
+	buf_free(&stored);
 	return swept;
 }
 
@@ -404,6 +407,23 @@ static bool there(struct place *p, int number)
 	double seconds[4];
 
 	return seconds_of(p, number, seconds) > 0;
+}
+
+static void a_verdict_stored_while_the_dataset_is_read_stays(void **state)
+{
+	struct place *p = *state;
+	struct buf stored = {0};
+	struct store_needs needs = {.stored = &stored, .days = 0};
+	struct store_swept swept;
+
+	put(p, 1, "2.1", 1, p->now - 2);
+	assert_int_equal(store_verdict_keys(p->store, &stored, &p->err), 0);
+	put(p, 2, "2.1", 1, p->now - 1);
+	assert_int_equal(store_gc(p->store, &needs, false, &swept, &p->err), 0);
+	assert_int_equal(swept.verdicts, 1);
+	assert_false(there(p, 1));
+	assert_true(there(p, 2));
+	buf_free(&stored);
 }
 
 static void what_is_needed_or_young_stays(void **state)
@@ -636,6 +656,7 @@ int main(void)
 					    place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_known_of_a_case_is_not_overwritten, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_exported_is_imported, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(a_verdict_stored_while_the_dataset_is_read_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_needed_or_young_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(nothing_grows_old_while_nobody_looks, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(files_that_are_gone_are_forgotten, place_make, place_remove),
