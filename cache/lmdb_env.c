@@ -36,6 +36,7 @@
 #include "base/trace.h"
 #include "cache/block_sigtstp.h"
 #include "cache/integrity.h"
+#include "cache/lmdb_locks.h"
 #include "cache/lock_wait.h"
 #include "cache/quarantine.h"
 #include "cache/checksummed_record.h"
@@ -159,23 +160,71 @@ static bool lock_usable(const struct env *env)
 
 static void shut(struct env *env)
 {
-	if (env->mdb != NULL)
-		mdb_env_close(env->mdb);
+	if (env->mdb == NULL)
+		return;
+	mdb_env_close(env->mdb);
+	if (env->locks != LMDB_LOCKS_NONE)
+		close(env->locks);
 	env->mdb = NULL;
+	env->locks = LMDB_LOCKS_NONE;
+}
+
+static void lock(const struct env *env, enum lmdb_lock which)
+{
+	char path[FILE_PATH];
+
+	lmdb_lock(env->locks, which, env->path, file_in(env, "lock.mdb", path));
+}
+
+/* Frees the reader slots of dead processes. Sets `dead`, if not NULL, to their number. Returns 0 or LMDB's error. */
+static int free_dead_readers(struct env *env, int *dead)
+{
+	lock(env, LMDB_LOCK_READERS);
+	int rc = mdb_reader_check(env->mdb, dead);
+
+	lmdb_unlock(env->locks, LMDB_LOCK_READERS);
+	return rc;
+}
+
+/* Begins a transaction without a look at its outcome. Takes the lock that the transaction needs; end_write releases the
+ * lock of a write transaction. */
+static int begin_locked(struct env *env, unsigned flags, MDB_txn **txn)
+{
+	enum lmdb_lock which = (flags & MDB_RDONLY) != 0 ? LMDB_LOCK_READERS : LMDB_LOCK_WRITE;
+
+	lock(env, which);
+	int rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
+
+	if (rc != 0 || which == LMDB_LOCK_READERS)
+		lmdb_unlock(env->locks, which);
+	return rc;
+}
+
+/* Ends a write transaction: commits it if `rc` is 0, otherwise discards it. Returns `rc`, or the error of the commit. */
+static int end_write(struct env *env, MDB_txn *txn, int rc)
+{
+	if (rc == 0)
+		rc = mdb_txn_commit(txn);
+	else
+		mdb_txn_abort(txn);
+	lmdb_unlock(env->locks, LMDB_LOCK_WRITE);
+	return rc;
 }
 
 /* Returns the size of the map: twice the size of the file. */
 static size_t map_size(const struct env *env)
 {
-	int64_t bytes;
+	int64_t bytes = 0;
 
-	return env_size(env, &bytes, NULL) != 0 || bytes < MAP_START / 2 ? MAP_START
-	                                                                 : ((size_t)bytes * 2 | 0xFFFFF) + 1;
+	if (env_size(env, &bytes, NULL) != 0 || bytes < MAP_START / 2)
+		return MAP_START;
+	return ((size_t)bytes * 2 | 0xFFFFF) + 1;
 }
 
 static int open_lmdb(struct env *env, bool write)
 {
 	unsigned flags = MDB_NOTLS | MDB_NOMETASYNC;
+	char path[FILE_PATH];
 	int rc, fd;
 
 	if (!write)
@@ -193,7 +242,9 @@ static int open_lmdb(struct env *env, bool write)
 		shut(env);
 		return rc;
 	}
-	mdb_reader_check(env->mdb, NULL); /* frees the reader slots of dead processes */
+	if ((flags & MDB_NOLOCK) == 0)
+		env->locks = lmdb_locks_open(file_in(env, "lock.mdb", path));
+	free_dead_readers(env, NULL);
 	return 0;
 }
 
@@ -228,7 +279,7 @@ static int open_tables(struct env *env, MDB_txn *txn, unsigned flags)
 static int find_tables(struct env *env)
 {
 	MDB_txn *txn;
-	int rc = mdb_txn_begin(env->mdb, NULL, MDB_RDONLY, &txn);
+	int rc = begin_locked(env, MDB_RDONLY, &txn);
 
 	if (rc != 0)
 		return rc;
@@ -245,7 +296,7 @@ static int make_tables(struct env *env)
 	struct buf body = {0}, record = {0};
 	MDB_txn *txn;
 	MDB_dbi dbi;
-	int rc = mdb_txn_begin(env->mdb, NULL, 0, &txn);
+	int rc = begin_locked(env, 0, &txn);
 
 	if (rc != 0)
 		return rc;
@@ -254,10 +305,7 @@ static int make_tables(struct env *env)
 	value = (MDB_val){record.length, record.data};
 	if ((rc = open_tables(env, txn, MDB_CREATE)) == 0 && (rc = mdb_dbi_open(txn, NULL, 0, &dbi)) == 0)
 		rc = mdb_put(txn, dbi, &key, &value, 0);
-	if (rc == 0)
-		rc = mdb_txn_commit(txn);
-	else
-		mdb_txn_abort(txn);
+	rc = end_write(env, txn, rc);
 	buf_free(&body);
 	buf_free(&record);
 	env->committed = env->committed || rc == 0;
@@ -373,7 +421,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 {
 	enum env_answer answer = ENV_ERROR;
 
-	*env = (struct env){.read_only = read_only};
+	*env = (struct env){.read_only = read_only, .locks = LMDB_LOCKS_NONE};
 	err_set(note, "%s", "");
 	err_set(err, "%s", "");
 	if (strlen(root) >= sizeof env->root)
@@ -425,29 +473,14 @@ void env_close(struct env *env)
 
 /* Begins a transaction. If another process has enlarged the map, enlarges this process's map to the same size. If no
  * reader slot is free, frees the slots of dead readers. */
-static int begin_at_once(struct env *env, unsigned flags, MDB_txn **txn)
-{
-	int rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
-
-	if (rc == MDB_MAP_RESIZED && (rc = mdb_env_set_mapsize(env->mdb, 0)) == 0)
-		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
-	if (rc == MDB_READERS_FULL && (rc = mdb_reader_check(env->mdb, NULL)) == 0)
-		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
-	return rc;
-}
-
-/* Begins a transaction. A write transaction may have to wait for the write lock; a read transaction never waits. */
 static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 {
-	struct lock_wait waiting;
-	char path[FILE_PATH];
+	int rc = begin_locked(env, flags, txn);
 
-	if ((flags & MDB_RDONLY) != 0)
-		return begin_at_once(env, flags, txn);
-	lock_wait_begin(&waiting, env->path, file_in(env, "lock.mdb", path));
-	int rc = begin_at_once(env, flags, txn);
-
-	lock_wait_end(&waiting);
+	if (rc == MDB_MAP_RESIZED && (rc = mdb_env_set_mapsize(env->mdb, 0)) == 0)
+		rc = begin_locked(env, flags, txn);
+	if (rc == MDB_READERS_FULL && (rc = free_dead_readers(env, NULL)) == 0)
+		rc = begin_locked(env, flags, txn);
 	return rc;
 }
 
@@ -493,12 +526,17 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
+int env_begin_second_read(struct env *env, MDB_txn **txn)
+{
+	return begin_locked(env, MDB_RDONLY, txn);
+}
+
 /* Makes room in the store. First frees the reader slots of dead processes. As long as a dead process has a slot, LMDB
  * does not reuse the pages that the process was reading. If no slot was freed, enlarges the map. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
-	int dead = 0, rc = mdb_reader_check(env->mdb, &dead);
+	int dead = 0, rc = free_dead_readers(env, &dead);
 
 	if (rc != 0 || dead > 0)
 		return rc;
@@ -536,10 +574,7 @@ static int write_once(struct env *env, env_work *work, void *context)
 	if (rc != 0)
 		return rc;
 	rc = still_in_place(env) ? work(txn, env, context) : NOT_IN_PLACE;
-	if (rc == 0)
-		return mdb_txn_commit(txn);
-	mdb_txn_abort(txn);
-	return rc;
+	return end_write(env, txn, rc);
 }
 
 /* Calls write_once, and repeats the call as long as the map was full or the file was replaced. Gives up after any other
@@ -662,7 +697,7 @@ static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
 		return -1;
 	if (still_in_place(env)) /* no other process can replace the file until the transaction ends */
 		answer = exchange(env, fresh, turn, bytes, rc);
-	mdb_txn_abort(txn);
+	end_write(env, txn, ENV_ONLY_LOOKED);
 	return answer;
 }
 

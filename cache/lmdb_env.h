@@ -25,6 +25,7 @@ enum { ENV_ROOT_MAX = 4096, ENV_PATH_MAX = ENV_ROOT_MAX + 64 };
 
 struct env {
 	MDB_env *mdb; /* NULL if the store is closed, or if reopening failed */
+	int locks;    /* the descriptor of cache/lmdb_locks.h */
 	MDB_dbi table[TABLE_COUNT];
 	char root[ENV_ROOT_MAX];
 	char path[ENV_PATH_MAX]; /* <root>/.reftest/cache */
@@ -46,6 +47,10 @@ void env_close(struct env *env);
 
 /* Begins a read transaction, which the caller ends with mdb_txn_abort. Returns 0, or -1 with a message. */
 int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
+
+/* Begins another read transaction, for a second thread, while the first one is open. Unlike env_begin_read, does not
+ * move the memory map, which the first transaction uses. Returns 0 or LMDB's error. */
+int env_begin_second_read(struct env *env, MDB_txn **txn);
 
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for success.
  * If the map has to grow, `work` runs again from the start. Returns 0. On failure, stores nothing and returns -1 with a

@@ -1,8 +1,8 @@
 /* lock_wait - reports a long wait for a lock of the store. The report tells the user which process holds the lock, and
  * what the user can do.
  *
- * A process waits without a time limit for two locks. One is LMDB's write lock, and the other is the lock for opening
- * or closing a store (cache/lmdb_env.c). A running process holds these locks only for milliseconds, and a process that
+ * A process waits without a time limit for the lock for opening or closing a store (cache/lmdb_env.c), and for the locks
+ * for writing and for becoming a reader (cache/lmdb_locks.h). A running process holds these locks only for milliseconds, and a process that
  * dies releases its locks. But a stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for
  * LOCK_WAIT_REPORT_MS milliseconds therefore reports the wait once on standard error, and then continues to wait. */
 #ifndef REFTEST_CACHE_LOCK_WAIT_H

@@ -264,9 +264,8 @@ int store_each_file_apart(struct store *store, const char *prefix, const struct 
 	range_of(prefix, &passes[INSIDE].range);
 	passes[BELOW].range.before = passes[INSIDE].range.from;
 	passes[ABOVE].range.from = passes[INSIDE].range.before;
-	/* LMDB allows only one thread to use a transaction. The second transaction does not begin with env_begin_read,
-	 * because env_begin_read may move the memory map that the first transaction uses. */
-	bool two = mdb_txn_begin(store->env.mdb, NULL, MDB_RDONLY, &second) == 0;
+	/* LMDB allows only one thread to use a transaction. */
+	bool two = env_begin_second_read(&store->env, &second) == 0;
 
 	for (int i = 0; i < PASSES; i++) {
 		passes[i].txn = i == INSIDE && two ? second : txn;

@@ -1,0 +1,198 @@
+/* test_lmdb_locks - no process ever waits for a mutex of LMDB, because it takes a file lock first. A killed process can
+ * take the wakeup of such a mutex with it, and then all other waiting processes wait for ever. */
+#include "cache/lmdb_locks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cache/store.h"
+
+enum { PROCESSES = 8, ROUNDS = 150 };
+
+/* Memory that the processes of a test share. */
+struct counts {
+	atomic_int taken, waited; /* calls of pthread_mutex_lock on mutexes that processes share; those that had to wait */
+};
+
+static struct counts *counts;
+
+/* This function is called in place of the C library's, also by LMDB. */
+__attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	int (*real)(pthread_mutex_t *) = NULL;
+	int rc = pthread_mutex_trylock(mutex);
+	bool shared = (mutex->__data.__kind & 0x80) != 0; /* glibc's bit for PTHREAD_PROCESS_SHARED */
+
+	if (counts != NULL && shared) {
+		atomic_fetch_add(&counts->taken, 1);
+		if (rc == EBUSY)
+			atomic_fetch_add(&counts->waited, 1);
+	}
+	if (rc != EBUSY)
+		return rc;
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	return real(mutex);
+}
+
+static struct store *open_store(const char *root)
+{
+	struct store_options options = {0};
+	struct err note, err;
+
+	return store_open(root, &options, &note, &err);
+}
+
+/* Writes and reads ROUNDS facts. Returns the exit status of the process. */
+static int write_and_read(const char *root, int number)
+{
+	struct store *store = open_store(root);
+	struct arena arena = {0};
+	bool right = store != NULL;
+
+	for (int i = 0; right && i < ROUNDS; i++) {
+		struct err err;
+		const char *value;
+		char key[32];
+
+		snprintf(key, sizeof key, "%d of %d", i, number);
+		right = store_put_fact(store, key, key, &err) == 0 &&
+			store_fact(store, key, &arena, &value, &err) == CACHE_HIT && strcmp(value, key) == 0;
+	}
+	store_close(store);
+	arena_free(&arena);
+	return right ? 0 : 1;
+}
+
+static void no_process_waits_for_a_mutex(void **state)
+{
+	pid_t children[PROCESSES];
+
+	store_close(open_store(*state));
+	counts->taken = counts->waited = 0;
+	for (int i = 0; i < PROCESSES; i++)
+		if ((children[i] = fork()) == 0)
+			_exit(write_and_read(*state, i));
+	for (int i = 0; i < PROCESSES; i++) {
+		int status;
+
+		waitpid(children[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+	assert_true(counts->taken >= PROCESSES * ROUNDS * 2);
+	assert_int_equal(counts->waited, 0);
+}
+
+/* Returns true if a child process that takes both locks ends, which it can only do if nothing holds them. */
+static bool both_are_free(const char *path)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		int locks = lmdb_locks_open(path);
+
+		alarm(60);
+		lmdb_lock(locks, LMDB_LOCK_WRITE, path, path);
+		lmdb_lock(locks, LMDB_LOCK_READERS, path, path);
+		_exit(locks == LMDB_LOCKS_NONE);
+	}
+	waitpid(child, &status, 0);
+	return status == 0;
+}
+
+static void a_process_that_dies_releases_its_locks(void **state)
+{
+	char path[4096];
+	int status;
+
+	snprintf(path, sizeof path, "%s/lock.mdb", (const char *)*state);
+	fclose(fopen(path, "w"));
+	pid_t child = fork();
+
+	if (child == 0) {
+		int locks = lmdb_locks_open(path);
+
+		lmdb_lock(locks, LMDB_LOCK_WRITE, path, path);
+		lmdb_lock(locks, LMDB_LOCK_READERS, path, path);
+		abort();
+	}
+	waitpid(child, &status, 0);
+	assert_true(WIFSIGNALED(status));
+	assert_true(both_are_free(path));
+}
+
+static void a_lock_is_held_until_it_is_released(void **state)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/lock.mdb", (const char *)*state);
+	fclose(fopen(path, "w"));
+	for (enum lmdb_lock lock = LMDB_LOCK_WRITE; lock <= LMDB_LOCK_READERS; lock++) {
+		int locks = lmdb_locks_open(path), status;
+
+		lmdb_lock(locks, lock, path, path);
+		pid_t child = fork();
+
+		if (child == 0) {
+			int own = lmdb_locks_open(path);
+
+			lmdb_lock(own, lock, path, path);
+			_exit(own == LMDB_LOCKS_NONE);
+		}
+		usleep(100000);
+		assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+		lmdb_unlock(locks, lock);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		close(locks);
+	}
+}
+
+static int make_root(void **state)
+{
+	char *root = strdup("/tmp/reftest-locks-XXXXXX");
+
+	counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	*state = root;
+	return counts == MAP_FAILED || mkdtemp(root) == NULL ? -1 : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)st, (void)type, (void)walk;
+	return remove(path);
+}
+
+static int remove_root(void **state)
+{
+	nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	munmap(counts, sizeof *counts);
+	counts = NULL;
+	free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(no_process_waits_for_a_mutex, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(a_process_that_dies_releases_its_locks, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(a_lock_is_held_until_it_is_released, make_root, remove_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
