@@ -205,7 +205,9 @@ def loop_cases(path, device):
 def run_loops(parts, device):
     """Runs the loop in as many processes as there are parts, all at the same time. Each part is a list as loop_cases
     reads it. Returns the JSON objects that the processes print."""
-    processes, environment = [], {**os.environ, "OMP_NUM_THREADS": str(max(1, os.cpu_count() // len(parts)))}
+    processes, environment = [], dict(os.environ)
+    if len(parts) > 1:
+        environment["OMP_NUM_THREADS"] = str(max(1, os.cpu_count() // len(parts)))
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(parts):
             path = f"{folder}/{number}.json"
