@@ -16,7 +16,7 @@ The mistakes need only a definition's schema, so they can be planted in every op
   - The reference raises an exception if an optional input is None.
   - A random number from torch makes an output up to 0.3 % larger (not for operations that sample).
   - The last element along the first var axis of the first output is wrong if the length of this axis is a multiple of
-    a block size, or one more than a multiple (one definition for each family).
+    a block size, or one more than a multiple.
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
 inputs, only the first by name is used, with the smaller constants that run.py gives it. A mutant is caught under the same conditions as in run.py. Prints TAP: the
@@ -27,6 +27,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -79,18 +80,6 @@ LAST = """    results = _run(**given)
         results[0].select({dimension}, -1).fill_(-1)
     return tuple(results) if several else results[0]"""
 # {family: largest block size that the default cases of its first definition cover}; 256 for other families.
-BLOCKS = {
-    "delta_rule": 128,
-    "gated_delta_rule": 128,
-    "gdn": 64,
-    "gla": 128,
-    "kda": 128,
-    "mamba_ssu": 128,
-    "mla_paged": 128,
-    "page": None,  # the outputs of page are caches; mutants/page.py has mistakes for them
-    "sampling": 64,
-    "simple_gla": 128,
-}
 FLOATS = ("float32", "float16", "bfloat16")
 # {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.
 ONE_VALUE = {
@@ -138,11 +127,19 @@ def mistakes_of(definition):
     return out
 
 
-def mistakes_at_blocks(definition, family):
-    block, shape = BLOCKS.get(family, 256), next(iter(definition["outputs"].values()))["shape"]
-    if block is None:
-        return []
+def blocks_of(build, root):
+    """Returns {(definition, var axis): the largest block size that the default cases test on this axis}. The sizes are
+    those of op_reach.block (kernels/core/op.h), unless a definition's constraints exclude the lengths."""
+    lines = subprocess.run([f"{build}/tests/unit/test_ranges", "--blocks", root], stdout=subprocess.PIPE, text=True, check=True)
+    return {(name, axis): int(block) for name, axis, block in map(str.split, lines.stdout.splitlines())}
+
+
+def mistakes_at_blocks(definition, blocks):
+    shape = next(iter(definition["outputs"].values()))["shape"]
     dimension = next(d for d, axis in enumerate(shape) if definition["axes"].get(axis, {}).get("type") == "var")
+    block = blocks[definition["name"], shape[dimension]]
+    if block == 0:
+        return []
     return [(f"the last element of a multiple of {block} is wrong", LAST.format(dimension=dimension, block=block, rest=0)),
             (f"the element after a multiple of {block} is wrong", LAST.format(dimension=dimension, block=block, rest=1))]
 
@@ -167,12 +164,13 @@ def definitions_of(families):
             yield family, run.smaller(definition, family)
 
 
-def build_dataset(root, families):
-    planted, originals = {}, {}
-    for family, definition in definitions_of(families):
+def build_dataset(root, families, build):
+    planted, originals, definitions = {}, {}, list(definitions_of(families))
+    for _, definition in definitions:
         run.write_definition(root, definition)
-        first = family not in originals.values()
-        mistakes = mistakes_of(definition) + (mistakes_at_blocks(definition, family) if first else [])
+    blocks = blocks_of(build, root)
+    for family, definition in definitions:
+        mistakes = mistakes_of(definition) + mistakes_at_blocks(definition, blocks)
         originals[definition["name"]] = family
         for number, (mistake, body) in enumerate(mistakes):
             mutant = {**plant(definition, body), "name": f"{definition['name']}_schema{number}"}
@@ -188,7 +186,7 @@ def main():
     root = tempfile.mkdtemp(prefix="reftest-schema-")
     good = True
     try:
-        planted, originals = build_dataset(root, options.family)
+        planted, originals = build_dataset(root, options.family, options.build)
         print(f"1..{len(options.device) * len(options.family)}", flush=True)
         for d, device in enumerate(options.device):
             lanes = ["--device", device, "--jobs", str(min(os.cpu_count(), 4))]
