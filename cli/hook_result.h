@@ -20,8 +20,9 @@ struct unchanged_counts {
 	int64_t definitions;
 };
 
-/* Looks up every definition in git's index that `run` did not select. If `run` is NULL, looks up every definition. Runs
- * nothing. Only verdicts for the device, sizes and so on in `options` count. After an error, all counts are 0. */
+/* Looks up the verdicts of all definitions of git's index that `run` did not select. If `run` is NULL, looks up the
+ * verdicts of all definitions. Runs nothing. Only verdicts for the device, sizes and so on in `options` count. After an
+ * error, all counts are 0. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {

@@ -25,7 +25,7 @@ struct shared_options {
 
 #define SHARED(member) offsetof(struct shared_options, member)
 
-/* Returns the values of the options that are not given: the text format, no tolerance, 120 seconds. */
+/* Returns the default values of the options: the text format, no tolerance, 120 seconds. */
 struct shared_options shared_options_default(void);
 
 /* Makes --root the root of the program. Without this option, a --root before the command remains the root. */
@@ -35,7 +35,7 @@ void shared_options_root(const struct shared_options *o, struct program *program
  * `out` point into `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
-/* To run one case of a run again, a command must repeat some options of the run. Returns these options: " --seed 3". */
+/* Returns the options that a command must repeat to run one case of this run again: " --seed 3". */
 const char *shared_options_repeat(const struct shared_options *o, struct arena *arena);
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
