@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* Returns the option at the beginning of the word, or NULL if there is none or if the option takes no value. */
+/* If the word begins with an option that takes a value, returns the option, otherwise NULL. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;

@@ -124,8 +124,9 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	return true;
 }
 
-/* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions with the same
- * code. Adds a difference for each added definition and for each changed file with the same code. */
+/* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions whose code is
+ * the same in the commit. Adds a difference for each added definition, and for each changed definition whose code is
+ * the same. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;

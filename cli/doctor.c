@@ -48,7 +48,7 @@ struct line {
 struct doctor {
 	struct program *program;
 	struct arena arena;
-	uint32_t layers; /* the layers of the sandbox on this machine */
+	uint32_t layers; /* the sandbox layers that work on this machine */
 	struct line lines[LINES_MAX];
 	int count;
 	const char *python; /* absolute path; NULL: none */
@@ -533,7 +533,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* the sandbox is a process whose memory other processes may read */
+	secrets_forget(&program->secrets); /* other processes may read the memory of the sandbox's process */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

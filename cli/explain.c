@@ -93,7 +93,7 @@ static bool is_value_then(const struct fields *then, const char *version)
 }
 
 /* Finds how many ground truths were tried for the stored verdict. Returns the number `asked` for which verdict_now
- * gives the stored value of witness.ground_truth_version, or 1 if there is no such number. */
+ * yields the stored value of witness.ground_truth_version, or 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {

@@ -65,7 +65,7 @@ struct server {
 	const struct shared_options *options;
 	struct buf input;
 	bool skipping; /* the current message was too long; the rest of this message is skipped */
-	bool ended;    /* the client has closed its end */
+	bool ended;    /* the client has closed the pipe to standard input */
 	bool broken;   /* nobody reads answers */
 	struct call *calls; /* in the order of their arrival */
 	int call_count;

@@ -240,7 +240,7 @@ static int run_shown(struct verify *verify, struct err *err)
 
 struct output_format {
 	const char *name;
-	void (*on_result)(struct run *run, struct result *result); /* NULL: nothing is printed before the end */
+	void (*on_result)(struct run *run, struct result *result); /* NULL: prints nothing before the run ends */
 	void (*on_planned)(struct run *run);
 	void (*end)(const struct verify *verify, int code);
 };

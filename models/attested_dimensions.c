@@ -218,7 +218,7 @@ struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
-	bool unknown; /* the module might have these lengths, but a needed field of the configuration is unknown */
+	bool unknown; /* the module might fit, but a field of the configuration that it needs is unknown */
 	const struct rule *indivisible; /* a rule whose lengths are not divisible by a degree, or NULL */
 	struct nearest nearest;
 };
