@@ -78,7 +78,7 @@ static void add(struct diff *diff, enum behaviour behaviour, const char *path, c
 	diff->found.items[diff->found.count++] = (struct difference){behaviour, path, result, why};
 }
 
-/* Adds the definition to the differences, with the behaviour that the result of its run shows. */
+/* Adds a difference for the definition of `result`. */
 static void add_result(struct diff *diff, const struct result *result)
 {
 	const struct base_reference *base = base_reference_find(&diff->base, result->file->path);
@@ -150,7 +150,7 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds the definitions that exist only in the commit to the differences. The caller does this only if the user named no
+/* Adds a difference for each definition that exists only in the commit. The caller does this only if the user named no
  * definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {

@@ -32,8 +32,8 @@ int lines_fill(struct lines *lines, int fd)
 	return 0;
 }
 
-/* Sets `line` and `out` to the next `length` bytes of the buffer. Returns LINE_TOO_LONG if they are a part of a line
- * that is too long, otherwise LINE_WHOLE. */
+/* Sets `line` to the next line of the buffer and `out` to its length. Returns LINE_TOO_LONG if the line has more than
+ * `most` bytes, otherwise LINE_WHOLE. */
 static enum line_kind take(struct lines *lines, size_t length, const char **line, size_t *out)
 {
 	bool fits = !lines->skipping && length <= lines->most;
