@@ -66,8 +66,8 @@ static bool is_listed(const char *list, const char *name)
 	return list == NULL;
 }
 
-/* Returns the URL to clone. If the mirror is a folder, the URL is the absolute path of the folder, because git runs in
- * another folder. */
+/* Returns the URL to clone: MIRROR/NAME.git or, without --mirror, the URL in the table. If MIRROR is a folder, its path
+ * is made absolute, because git runs in another folder. */
 static const char *url_of(const struct known_repository *known, const struct clone_options *o, struct arena *arena)
 {
 	struct stat st;

@@ -38,7 +38,7 @@ struct command {
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
 	bool hidden;		 /* only the Makefile and shell scripts run this command, so --help does not list it */
-	enum operands operands;	 /* what the command's NAME arguments name; unused if the command has subcommands */
+	enum operands operands;	 /* the kind of the operands; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;
 	const struct subcommand *subcommands;

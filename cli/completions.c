@@ -3,9 +3,9 @@
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
  * empty. The command prints one line for each possible word. A TAB and a description may follow the word. If the only
- * line is ":files" or ":folders", the shell completes a path. The shell then drops the words that do not begin with the
- * text before the cursor. Words come from the tables of commands and options (cli/command.h), and from the dataset that
- * the command line names. */
+ * line is ":files" or ":folders", the shell completes a path. The shell offers only the words that begin with the text
+ * before the cursor. Words come from the tables of commands and options (cli/command.h), and from the dataset that the
+ * command line names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* Returns the option at the beginning of the word, or NULL if there is none or if the option takes no value. */
+/* If the word begins with an option that takes a value, returns the option, otherwise NULL. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;
@@ -71,7 +71,7 @@ static void take_operand(struct line *line, const char *word)
 	line->unknown = line->command == NULL;
 }
 
-/* Takes a word before the cursor. bash passes "--name=value" as three words. */
+/* Parses a word before the cursor. bash passes "--name=value" as three words. */
 static void take_word(struct line *line, const char *word)
 {
 	const char *equals = strchr(word, '=');
@@ -107,7 +107,7 @@ static struct line read_line(int count, char **words)
 	return line;
 }
 
-/* ---- the words that are possible there -------------------------------------------------------------------------- */
+/* ---- the words that can complete the line ----------------------------------------------------------------------- */
 
 /* Lists the definitions of the dataset as "NAME", or as "OP_TYPE/NAME" if the word to complete has a slash. If
  * `op_types` is true, lists the op_types instead. */
@@ -247,8 +247,8 @@ const char completions_bash[] =
 	"}\n\n"
 	"complete -F _reftest reftest\n";
 
-/* If zsh autoloads this file, the file is the body of the completion function on the first call, and must therefore
- * call the function that it defines. If the file is sourced, it must only define the function. */
+/* zsh runs an autoloaded file as the body of _reftest on the first call, so the file must define _reftest and call it.
+ * A file that is sourced must only define _reftest. */
 const char completions_zsh[] =
 	"#compdef reftest\n"
 	"# Completions of reftest for zsh. `reftest complete` lists the words.\n"

@@ -1,5 +1,5 @@
 /* coverage - compares the dataset with the checklists of the op families. For each checklist, prints the properties
- * that definitions or cases have, and the properties that none has. No case runs. */
+ * that at least one definition or case has, and the properties that are missing in the dataset. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

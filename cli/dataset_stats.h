@@ -21,10 +21,10 @@ struct dataset_stats {
 	struct stats_rows op_types, models; /* a definition that names several models counts for each of them */
 };
 
-/* Counts the definitions of the program's root, which must be known. A definition has a test if a file in
- * tests/references has a class for this definition or is named after this definition. A definition is verified if each
- * of its cases has a stored verdict that counts on this device. Runs nothing. Returns 0, or an exit status and sets
- * `err`. */
+/* Counts the definitions in the dataset at program->root, which the caller must have set. A definition has a test if a
+ * file in tests/references has a class for this definition or is named after this definition. A definition is verified
+ * if each of its cases has a stored verdict that is valid for this device. Runs nothing. Returns 0, or an exit status
+ * and sets `err`. */
 int dataset_stats_read(struct program *program, const struct run_options *run_options, struct dataset_stats *out,
 		       struct arena *arena, struct err *err);
 

@@ -78,8 +78,7 @@ static void add(struct diff *diff, enum behaviour behaviour, const char *path, c
 	diff->found.items[diff->found.count++] = (struct difference){behaviour, path, result, why};
 }
 
-/* Adds the result of a definition if the definition is invalid, or if its reference ran together with the reference in
- * the commit. */
+/* Adds a difference for the definition of `result`. */
 static void add_result(struct diff *diff, const struct result *result)
 {
 	const struct base_reference *base = base_reference_find(&diff->base, result->file->path);
@@ -125,8 +124,9 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	return true;
 }
 
-/* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions with the same
- * code. Adds a difference for each added definition and for each changed file with the same code. */
+/* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions whose code is
+ * the same in the commit. Adds a difference for each added definition, and for each changed definition whose code is
+ * the same. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;
@@ -150,7 +150,8 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds the definitions that only the commit has. The caller does this only if the user named no definitions. */
+/* Adds a difference for each definition that exists only in the commit. The caller does this only if the user named no
+ * definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {
 	for (int i = 0; i < diff->base.count; i++)

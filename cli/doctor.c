@@ -48,7 +48,7 @@ struct line {
 struct doctor {
 	struct program *program;
 	struct arena arena;
-	uint32_t layers; /* the layers of the sandbox on this machine */
+	uint32_t layers; /* the sandbox layers that work on this machine */
 	struct line lines[LINES_MAX];
 	int count;
 	const char *python; /* absolute path; NULL: none */
@@ -57,7 +57,7 @@ struct doctor {
 	bool installed;     /* reftest does not run from a checkout, so make cannot repair it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
-	int files;          /* number of definitions and workload files; 0 if there is no dataset */
+	int files;          /* number of all definition and workload files; 0 if there is no dataset */
 	int folders;        /* number of folders for which `watch` would add an inotify watch */
 };
 
@@ -120,7 +120,7 @@ static void examine_dataset(struct doctor *d)
 	dataset_close(&dataset);
 }
 
-/* Lists the dataset's defaults, with the lines that set them. */
+/* Lists the settings of the dataset's reftest.toml, each with the line of the file that sets it. */
 static void examine_settings(struct doctor *d)
 {
 	struct err err = {""};
@@ -258,13 +258,13 @@ static void examine_driver(struct doctor *d)
 	    NULL);
 }
 
-/* A GPU is usable if both the judge and torch can use it. */
+/* Checks whether torch and the judge (the process that compares outputs) can use the GPU. */
 static void examine_gpu(struct doctor *d)
 {
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another line says that the kernels are missing */
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* the line "kernels" reports missing kernels */
 		return;
 	program_cuda_kernels(d->program);
 	const struct judge_program judge = judge_program(&d->program->kernels);
@@ -420,8 +420,8 @@ static void examine_inotify(struct doctor *d)
 	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "replacing all files of the dataset at once causes this number of events:");
 }
 
-/* Tries the sandbox of references. If layers are missing, references still run; the line in the output then says what
- * references can reach. */
+/* Tries the sandbox of references. References also run in a sandbox that lacks layers; the output then says what such
+ * references can access. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
@@ -533,7 +533,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* the sandbox is a process whose memory other processes may read */
+	secrets_forget(&program->secrets); /* other processes may read the memory of the sandbox's process */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

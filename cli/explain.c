@@ -45,8 +45,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 	return NULL;
 }
 
-/* Returns the number of ground truths that were tried for the stored verdict, including the ground truth that decided
- * the case. Returns 1 if all ground truths had to agree. Returns 0 if the store no longer has the verdict. */
+/* Returns the number of ground truths that were tried for the stored verdict, including the ground truth from which the
+ * verdict comes. Returns 1 if all ground truths had to agree. Returns 0 if the store no longer has the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;
@@ -63,10 +63,10 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. A run tries ground truths until one decides the
- * case, so it is not known how many of them it would try. The function assumes that the run tries the first `asked`
- * ground truths, or all of them with --ground-truth all. It also assumes that the ground truth of the stored verdict
- * decides the case again. */
+/* Returns a verdict whose ground truths are those that a run would use now. A run tries ground truths until one yields
+ * a verdict, so it is not known how many of them it would try. The function assumes that the run tries the first
+ * `asked` ground truths, or all of them with --ground-truth all. It also assumes that the new verdict comes from the
+ * same ground truth as the stored one. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -93,7 +93,7 @@ static bool is_value_then(const struct fields *then, const char *version)
 }
 
 /* Finds how many ground truths were tried for the stored verdict. Returns the number `asked` for which verdict_now
- * gives the stored value of witness.ground_truth_version, or 1 if there is no such number. */
+ * yields the stored value of witness.ground_truth_version, or 1 if there is no such number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {
@@ -105,7 +105,8 @@ static int asked_if_unchanged(const struct truths *truths, const struct fields *
 	return 1;
 }
 
-/* Returns the fields that would be stored with a new verdict: the fields of the subject and of the witness. */
+/* Returns the fields that a new verdict of the case would have. They describe what is verified (the subject), and the
+ * ground truth, the device and the libraries (the witness). */
 static struct fields fields_now(const struct result *result, const struct test_case *test, const struct latest *latest,
 				const struct fields *then, struct arena *arena)
 {
@@ -163,8 +164,8 @@ static bool equal_texts(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* If the stored verdicts of all cases have the same isolation, for the same reason, returns one of these verdicts.
- * Otherwise returns NULL. */
+/* Compares the isolation, and the reason for it, in the stored verdicts of all cases. If they are the same in all
+ * verdicts, returns one of the verdicts, otherwise NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;

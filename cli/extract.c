@@ -235,7 +235,7 @@ static void print_text(const struct model *model, const struct extract_result *r
 	show_print(stdout, "\n");
 }
 
-/* Makes, verifies and writes the definitions. Sets `status` to the exit status of the verdicts. */
+/* Makes, verifies and writes the definitions. Sets `status` to the exit status that follows from the verdicts. */
 static int extract_and_check(struct program *program, const struct extract_options *o, const struct extract_request *request,
 			     struct extract_result *result, int *status, struct arena *arena, struct err *err)
 {
@@ -248,7 +248,7 @@ static int extract_and_check(struct program *program, const struct extract_optio
 	return code;
 }
 
-/* Prints what was done for the model, if there is one. Prints the counts if the user asked for them. */
+/* Prints the new and changed definitions if a model was given, and the counts of the dataset if --stats was given. */
 static int report(struct program *program, const struct extract_options *o, const struct model *model,
 		  const struct extract_result *result, struct arena *arena, struct err *err)
 {

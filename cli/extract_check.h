@@ -8,14 +8,15 @@
 #include "extract/extract.h"
 
 struct extract_check {
-	struct run_options options; /* the caller's options; extract_check sets the cases and the Python */
+	struct run_options options; /* the caller's options; extract_check chooses the cases and the Python program */
 	bool show; /* if true, prints the results that are not `passed` */
 };
 
-/* Runs the small cases of each new definition. A definition that does not pass is removed, so that its file is not
- * written. For each conflict, records whether both references behave alike. Sets `status` to the exit status of the
- * verdicts. If the program has a root, the verdicts are stored in the cache of this root. Returns 0. After an error
- * (with a message in `err`) or an interrupt, returns an exit status, and the caller must then write nothing. */
+/* Runs the small cases of each new definition. If a definition does not pass, sets its member `keep` to false, so that
+ * its file is not written. For each conflict with an existing definition, records whether both references behave alike.
+ * Sets `status` to the exit status that follows from the verdicts. If the program has a root, the verdicts are stored
+ * in the cache of this root. Returns 0. After an error (with a message in `err`) or an interrupt, returns an exit
+ * status, and the caller must then write nothing. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

@@ -6,7 +6,7 @@
  * working tree or in HEAD, but not in the commit, the commit is rejected. The definitions that the commit does not
  * change are only counted.
  *
- * With --all, the hook verifies every definition. Every commit is then rejected until no definition fails or is
+ * With --all, the hook verifies every definition. It then rejects every commit while any definition fails or is
  * invalid. */
 #ifndef REFTEST_CLI_HOOK_RESULT_H
 #define REFTEST_CLI_HOOK_RESULT_H
@@ -20,8 +20,9 @@ struct unchanged_counts {
 	int64_t definitions;
 };
 
-/* Looks up every definition in git's index that `run` did not select. If `run` is NULL, looks up every definition. Runs
- * nothing. Only verdicts for the device, sizes and so on in `options` count. After an error, all counts are 0. */
+/* Looks up the verdicts of all definitions of git's index that `run` did not select. If `run` is NULL, looks up the
+ * verdicts of all definitions. Runs nothing. Only verdicts for the device, sizes and so on in `options` count. After an
+ * error, all counts are 0. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {
@@ -36,7 +37,7 @@ struct commit {
 	int unknown;
 };
 
-/* Counts the result of one definition in git's index. Returns true if the report lists the definition. */
+/* Adds the result of one definition to the counts in `commit`. Returns true if the report lists the definition. */
 bool hook_result_counts(struct commit *commit, const struct result *result);
 
 /* Prints the counts after the report. Returns the exit status of the hook. `code` is the exit status of the run, and

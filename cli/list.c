@@ -1,5 +1,5 @@
-/* list - prints the names of the dataset's definitions. The names and op_types come from the paths, so the command
- * reads no file of a definition. To print a field of a definition, the command would have to read the files. */
+/* list - prints the names of the dataset's definitions. The names and op_types come from the paths of the definitions,
+ * so the command reads no file of a definition. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -65,7 +65,7 @@ struct server {
 	const struct shared_options *options;
 	struct buf input;
 	bool skipping; /* the current message was too long; the rest of this message is skipped */
-	bool ended;    /* the client has closed its end */
+	bool ended;    /* the client has closed the pipe to standard input */
 	bool broken;   /* nobody reads answers */
 	struct call *calls; /* in the order of their arrival */
 	int call_count;
@@ -361,7 +361,7 @@ static int ask_verifier(struct server *server, struct call *call, struct err *er
 	return wrote ? 0 : err_set(err, "the process that verifies definitions has ended");
 }
 
-/* Takes what the verifier has written: an answer, a NUL and a byte. */
+/* Reads what the verifier has written: an answer, a NUL, and a byte that is 1 if the answer is an error message. */
 static void read_verifier(struct server *server)
 {
 	struct call *call = verifier_call(server);
@@ -435,7 +435,8 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* If the signal comes too late for this request, the verifier must not get another request. */
+		/* The verifier must not get another request, because the signal may arrive after the verifier has
+		 * finished this one. */
 		close_fd(&server->requests);
 	}
 }
@@ -542,7 +543,7 @@ static const struct method {
     {"notifications/cancelled", RPC_NOTIFICATION, take_cancelled},
 };
 
-/* Takes one message. A notification never gets an answer, not even an error. */
+/* Handles one message from the client. A notification never gets an answer, not even an error. */
 static void take_message(struct server *server, const char *line, size_t length)
 {
 	struct rpc_message message;
@@ -570,7 +571,7 @@ static bool is_blank(const char *line, size_t length)
 	return strspn(line, " \t\r\n") >= length;
 }
 
-/* Takes all messages that have arrived completely. */
+/* Handles all messages that have arrived completely. */
 static void take_lines(struct server *server)
 {
 	size_t at = 0;

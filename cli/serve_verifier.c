@@ -150,7 +150,7 @@ static int verify_names(struct verifier *v, const struct request_options *o, str
 	return rc;
 }
 
-/* ---- a definition that is no file -------------------------------------------------------------------------------- */
+/* ---- a definition whose text is in the request ------------------------------------------------------------------- */
 
 static bool text_holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
 {
@@ -217,7 +217,7 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	return rc;
 }
 
-/* Opens everything that a run needs, except its files. */
+/* Finds the root, and reads the settings, the kernels and the machine's properties for a run. */
 static int open_program(struct verifier *v, struct run_options *options, struct machine_policy *machine)
 {
 	if (program_root_by_path(&v->program, &v->err) < 0 || program_settings(&v->program, &v->err) < 0 ||

@@ -1,8 +1,8 @@
-/* shared_options - the options that several commands have: their rows, their values, and what they mean for a run. An
- * option that only one command has is defined in the file of this command. The options of a command are in a struct
- * shared_options, or in a struct whose first member is a struct shared_options. If only one command has an option, the
- * row of this option uses AT(member), a macro of the command's file. If a command only changes the help text of a
- * shared option, its row uses SHARED(member). */
+/* shared_options - defines the options that several commands have, and applies their values to a run. An option that
+ * only one command has is defined in the file of this command. The options of a command are in a struct shared_options,
+ * or in a struct whose first member is a struct shared_options. If only one command has an option, the row of this
+ * option uses AT(member), a macro of the command's file. If a command only changes the help text of a shared option,
+ * its row uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
@@ -25,17 +25,18 @@ struct shared_options {
 
 #define SHARED(member) offsetof(struct shared_options, member)
 
-/* Returns the values of the options that are not given: the text format, no tolerance, 120 seconds. */
+/* Returns the default values of the options: the text format, no tolerance, 120 seconds. */
 struct shared_options shared_options_default(void);
 
-/* Makes --root the root of the program. Without this option, a --root before the command remains the root. */
+/* Sets the root of the program to the value of a --root after the command's name. Without it, a --root before the
+ * command's name remains the root. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
 /* Stores the root and the folder of checkouts in `program`, and fills in the options of a run in `out`. The strings in
  * `out` point into `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
-/* To run one case of a run again, a command must repeat some options of the run. Returns these options: " --seed 3". */
+/* Returns the options that a command must repeat to run one case of this run again: " --seed 3". */
 const char *shared_options_repeat(const struct shared_options *o, struct arena *arena);
 
 #define DEVICES "auto|cpu|cuda|cuda:N"

@@ -131,8 +131,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	return 0;
 }
 
-/* Returns which definitions are listed. On a terminal, definitions that passed are not listed, because their lines
- * would push the failures out of sight. */
+/* Returns which definitions the report lists. On a terminal, definitions that passed are not listed, because their
+ * lines would push the failures out of sight. */
 static enum report_list list_of(const struct verify_options *o, const struct words *names)
 {
 	bool text = strcmp(o->shared.format, "text") == 0;
@@ -225,7 +225,7 @@ static void on_tick(struct run *run)
 	progress_draw(&((struct verify *)run)->progress, run);
 }
 
-/* Runs to the end, and shows the progress if standard error is a terminal. */
+/* Executes the run to its end, and shows the progress if standard error is a terminal. */
 static int run_shown(struct verify *verify, struct err *err)
 {
 	progress_open(&verify->progress, verify->run.program->progress);
@@ -240,7 +240,7 @@ static int run_shown(struct verify *verify, struct err *err)
 
 struct output_format {
 	const char *name;
-	void (*on_result)(struct run *run, struct result *result); /* NULL: nothing is printed before the end */
+	void (*on_result)(struct run *run, struct result *result); /* NULL: prints nothing before the run ends */
 	void (*on_planned)(struct run *run);
 	void (*end)(const struct verify *verify, int code);
 };
@@ -419,7 +419,7 @@ static int end_without_definitions(struct verify *verify, const struct verify_op
 	return hook_result_exit_code(&verify->commit, &verify->run, EXIT_UNVERIFIED, report_columns(&verify->report));
 }
 
-/* Prints and writes what a finished run found. Returns the exit status. */
+/* Prints the report of a finished run, and writes the files that options ask for. Returns the exit status. */
 static int report_run(struct verify *verify, const struct verify_options *o, const struct words *names, struct err *err)
 {
 	struct run *run = &verify->run;
@@ -477,8 +477,8 @@ static int select_and_run(struct verify *verify, const struct verify_options *o,
 	return run_selected(verify, o, names, err);
 }
 
-/* Returns whether a running watcher can answer for the run. A watcher can answer for --changed if no other option
- * changes which cases are selected, and if the output lists no cases. */
+/* Returns whether the verdicts of a running watcher can replace those of this run. They can if --changed is given, no
+ * other option changes which cases are selected, and the output lists no cases. */
 static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
 {
 	const struct shared_options *shared = &o->shared;

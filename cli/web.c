@@ -94,8 +94,8 @@ static void print_entry(const struct web_model *model)
 	buf_free(&out);
 }
 
-/* Puts the model into the file. Leaves the file unchanged if it does not have the form that web/models_file.h
- * describes. */
+/* Adds or updates the model's entry in the TypeScript file at `path`. If the file does not have the form that
+ * web/models_file.h describes, leaves it unchanged. */
 static int change_file(const char *path, const struct web_model *model, struct err *err)
 {
 	static const char *const done[] = {[MODELS_FILE_SAME] = "already has the modules of",

@@ -29,7 +29,8 @@ static void add_axes(struct meaning *meaning, const cJSON *axes, struct arena *a
 		    cJSON_IsNumber(json_member(axis, "value")) ? printed(json_member(axis, "value"), arena) : "var");
 }
 
-/* Adds the tensors together with their positions, because the order of inputs and outputs is part of the meaning. */
+/* Adds a field for each tensor. The field includes the tensor's position, because the order of inputs and outputs is
+ * part of the meaning. */
 static void add_tensors(struct meaning *meaning, const char *kind, const cJSON *tensors, struct arena *arena)
 {
 	const cJSON *tensor;
@@ -138,8 +139,8 @@ static void write_value(struct buf *out, const char *name, const char *value)
 		buf_json_string(out, *value == '\0' ? "present" : value);
 }
 
-/* Writes the difference of a field. For the field "reference", writes the source texts of the references instead,
- * because nobody can read the value of this field, which is a normal form. */
+/* Writes the two values of a field. For the field "reference", writes the source texts of the references, because its
+ * values are normal forms, which people cannot read. */
 static void write_difference(struct buf *out, const char *key, const struct meaning *ours, const struct meaning *theirs, const char **comma)
 {
 	const bool text = strcmp(key, "reference") == 0;

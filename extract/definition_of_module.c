@@ -64,8 +64,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Sets the message that a degree does not divide a field of the configuration. The message names the last field that
- * the evaluation of the expression read. */
+/* Sets the message that a degree does not divide a field of the configuration. The message names the field that was
+ * read last when the expression was evaluated. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;
@@ -159,7 +159,7 @@ static enum draft_answer length_of(struct making *m, const cJSON *axis, int64_t 
 	return answer == DRAFT_LEFT_OUT && result == EXPRESSION_INDIVISIBLE ? contradicts_itself(m, axis->string, axis->valuestring) : answer;
 }
 
-/* Computes the const axes and writes them into the definition. */
+/* Computes the lengths of the const axes and writes them into the definition. */
 static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 {
 	const cJSON *item;
@@ -180,7 +180,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
-/* Evaluates expressions that the rule lists only to check that they have a value, such as experts / n_group. */
+/* Checks that each expression under "needs" of the rule has a value, for example experts / n_group. */
 static enum draft_answer check_needs(struct making *m)
 {
 	const cJSON *item;

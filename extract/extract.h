@@ -1,10 +1,10 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
- * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any name, no new
- * definition is written, and the existing definition gets the model's tag. If a definition of the dataset has the same
- * name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the
- * caller may remove new definitions. extract_write writes all files or none. */
+ * Each rule of the model's architecture that has a template yields one definition for each combination of parallel
+ * degrees and page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any
+ * name, no new definition is written, and the existing definition gets the model's tag. If a definition of the dataset
+ * has the same name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and
+ * extract_write, the caller may remove new definitions. extract_write writes all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -50,7 +50,7 @@ struct extract_conflict {
 					 * about the comparison; NULL: their behaviour was not compared */
 };
 
-/* The texts are in the arena of the call. */
+/* The texts are in the arena that was passed to extract_plan. */
 struct extract_result {
 	struct extract_file *files; /* new and changed files */
 	int file_count;
@@ -61,7 +61,7 @@ struct extract_result {
 	int conflict_count;
 	struct string_list left_out; /* sentences about the definitions that were left out */
 	struct string_list not_covered; /* parts of the architecture that no op family covers */
-	struct sglang_witness sglang; /* the comparison of the mapping with SGLang's model file */
+	struct sglang_witness sglang; /* the comparison of the architecture's rules with SGLang's model file */
 	struct string_list shared;   /* definitions and the models that share them: "gemm/gemm_n4096_k4096:
 				      * llama-3.1-8b, qwen3-8b" */
 };

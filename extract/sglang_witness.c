@@ -231,8 +231,8 @@ static const cJSON *of_sglang(const struct asking *a, const char *member)
 	return json_member(json_member(a->architecture->own, "sglang"), member);
 }
 
-/* Returns whether `name` is the last part of a module's path in the architecture. The architecture covers several
- * models. The function therefore also returns true for a module that this model lacks. */
+/* Returns whether `name` is the last part of a module's path in the architecture. Several models have this
+ * architecture, so the function also returns true for a module that only other models have. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -268,7 +268,8 @@ static void disagree(struct asking *a, const char *text)
 	string_list_add(&a->out->disagreements, text);
 }
 
-/* Checks that the model file reads the fields of the configuration from which the lengths of a rule are computed. */
+/* Computes the lengths of a rule. Checks that the model file reads each field of the configuration that the lengths
+ * depend on. */
 static void check_fields(struct asking *a, const struct rule *rule)
 {
 	struct degrees degrees = {.model = a->model, .architecture = a->architecture, .tp = 1, .ep = 1, .page_size = 1};

@@ -8,8 +8,8 @@
  *    "reason": null, "message": null, "seconds": 0.05, "stored": true}], "verdicts": ["LINE"]}
  *   {"event": "error", "id": "7", "message": "request:3:2: unknown field 'definitoin'"}
  *
- * "checker" is the digest of the code that checks references (docs/architecture.md). Verdicts of a build with a
- * different digest do not count. "verdicts" has one signed line for each verdict that `verify` would store
+ * "checker" is the digest of the code that checks references (docs/architecture.md). `cache merge` refuses verdicts of
+ * a build with a different digest. "verdicts" has one signed line for each verdict that `verify` would store
  * (cache/verdict_line.h). All other fields of an answer are unsigned and must not be trusted. */
 #ifndef REFTEST_FLEET_ANSWER_H
 #define REFTEST_FLEET_ANSWER_H
@@ -31,7 +31,7 @@ enum {
 struct worker_facts {
 	const struct program *program;
 	const struct machine_policy *machine;
-	int requests;                     /* the largest number of requests that the worker takes at a time */
+	int requests;                     /* the largest number of requests that the worker accepts at a time */
 	const struct signing_key *signer; /* NULL: the worker does not sign */
 };
 

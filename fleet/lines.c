@@ -32,7 +32,8 @@ int lines_fill(struct lines *lines, int fd)
 	return 0;
 }
 
-/* Takes the complete line of `length` bytes that begins at `at`, and returns its kind. */
+/* Sets `line` to the next line of the buffer and `out` to its length. Returns LINE_TOO_LONG if the line has more than
+ * `most` bytes, otherwise LINE_WHOLE. */
 static enum line_kind take(struct lines *lines, size_t length, const char **line, size_t *out)
 {
 	bool fits = !lines->skipping && length <= lines->most;

@@ -99,7 +99,7 @@ static void take_line(struct merging *m, const char *line, size_t length)
 	reply(m, answer.id, rc == 0 ? answer.verdict_count : 0, rc == 0 ? NULL : err.text);
 }
 
-/* Stores the records that were taken, and then prints the replies. */
+/* Stores the records of the lines that were read, and then prints the replies. */
 static int store_taken(struct merging *m, struct err *err)
 {
 	struct store_merged merged = {0};

@@ -23,8 +23,8 @@ struct merge_rules {
 	const char *checker;         /* the checker digest of this build */
 };
 
-/* Merges until the end of standard input. Returns the number of refused lines, or -1 and sets `err` if the verdicts
- * cannot be read or stored. */
+/* Reads the answers until the end of standard input, and stores their verdicts. Returns the number of refused lines, or
+ * -1 and sets `err` if the verdicts cannot be read or stored. */
 long merge_answers(struct store *store, const struct merge_rules *rules, struct err *err);
 
 /* Checks one verdict line of an answer. Returns 0 and sets `out` to the record, which is in `arena`, or returns -1 and

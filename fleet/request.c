@@ -166,7 +166,7 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this case would run without --dry-run. Such a case has no verdict. */
+/* Returns whether this case would run without --dry-run. A case that would run has no verdict. */
 static bool would_run(const struct case_result *c)
 {
 	return c->verdict == NULL && c->test->job != NULL;
@@ -185,7 +185,7 @@ bool request_write(struct result *result, struct buf *out)
 	digest_hex(&result->inputs, content);
 	buf_text(out, "{\"definition\": ");
 	buf_json_string(out, result_name(result, &result->arena));
-	/* with --case and --shard, the result has only some cases of the definition */
+	/* with --case or --shard, the result has only some cases of the definition */
 	buf_printf(out, ", \"content\": \"%s\", \"whole\": %s, \"cases\": [", content,
 		   wanted == result->case_count && options->only == NULL && options->shard.count == 0 ? "true" : "false");
 	for (int i = 0; i < result->case_count; i++) {

@@ -20,9 +20,10 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* A worker takes more requests than it can run at once. Every lane therefore stays busy while answers and new requests
- * are in transit. For each lane, one request runs and one waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests
- * wait. A worker takes no further requests, because another worker could run them. */
+/* A worker accepts more requests than it can run at once. Every lane (one process that runs references and one that
+ * compares) therefore stays busy while answers and new requests are in transit. For each lane, one request runs and one
+ * waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests wait. A worker accepts no further requests, because
+ * another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -194,7 +195,8 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 	worker->count++;
 }
 
-/* Begins requests that were read, until no more requests fit. Returns whether more bytes must be read. */
+/* Begins the requests that were read, until worker->most requests are being verified. Returns whether more bytes must
+ * be read. */
 static bool take_requests(struct worker *worker)
 {
 	const char *line;

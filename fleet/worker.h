@@ -2,8 +2,8 @@
  * on one device. The worker processes keep running from one request to the next. The loop writes an answer to each
  * request to standard output (fleet/answer.h).
  *
- * Each request is a separate run over one definition, and all runs share one pool. A worker neither reads nor writes a
- * cache: the sender of the requests knows which verdicts are missing, and stores the answers. */
+ * Each request is a separate run over one definition, and all runs share one pool. A worker uses no cache: the sender
+ * of the requests knows which verdicts are missing, and stores the answers. */
 #ifndef REFTEST_FLEET_WORKER_H
 #define REFTEST_FLEET_WORKER_H
 

@@ -17,8 +17,8 @@ extern char **environ;
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
 /* The settings of every git command. They turn off hooks, because a hook from the user's template directory could run
- * any program. They turn off git's maintenance in the background, because maintenance could go on after the command has
- * ended and its lock was released. */
+ * any program. They turn off git's maintenance in the background, because maintenance could go on after the git command
+ * has ended and reftest has released its lock. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",

@@ -14,7 +14,7 @@
 struct git_command {
 	const char *folder; /* the working tree; its repository is folder/.git; NULL: the command has no repository */
 	const char *index;  /* the file of the index; NULL: the index of the repository itself */
-	bool lfs;	    /* true: a command of Git LFS; false: LFS pointers stay unchanged */
+	bool lfs;	    /* true: git-lfs may replace LFS pointers by file contents */
 	int inherited;	    /* a file descriptor that git and its children inherit, such as a lock; -1: none */
 	struct buf out;	    /* what git printed on standard output, NUL-terminated; git_command_free frees it */
 	struct buf said;    /* what git printed on standard error */

@@ -235,8 +235,8 @@ static bool get_hex(const char *text, int bytes, unsigned char *out)
 	return true;
 }
 
-/* Parses a line "S 100644 OBJECT STAGE\tPATH", which ends with a NUL. S is a letter, which means that the entry is
- * marked skip-worktree. */
+/* Parses a line "S 100644 OBJECT STAGE\tPATH", which ends with a NUL. The first letter is S if the entry is marked
+ * skip-worktree, otherwise another letter. */
 static bool read_line(const char *line, int object_bytes, struct arena *arena, struct index_entry *entries, int *count)
 {
 	struct index_entry entry = {.path = NULL};

@@ -282,7 +282,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 
 /* ---- the index --------------------------------------------------------------------------------------------------- */
 
-/* Removes the entries from `git add --intent-to-add`, because `git ls-files` lists them as empty files. */
+/* Removes the entries that `git add --intent-to-add` made, because `git ls-files` lists them as empty files. */
 static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
 			  struct err *err)
 {
@@ -296,7 +296,7 @@ static int drop_announced(const struct repository *repository, struct arena *are
 		buf_free(&text);
 		return -1;
 	}
-	for (int i = 0; i < index->count; i++) { /* both lists are sorted by path */
+	for (int i = 0; i < index->count; i++) { /* the index and git's output are sorted by path */
 		while (at < text.length && strcmp(text.data + at, index->entries[i].path) < 0)
 			at += strlen(text.data + at) + 1;
 		if (at >= text.length || strcmp(text.data + at, index->entries[i].path) != 0)

@@ -75,9 +75,9 @@ bool repository_above(const char *folder, char *top, char *directory)
 	}
 }
 
-/* Resolves a path from a GIT_* variable relative to the working directory or, if it does not exist there, relative to
- * `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths relative to
- * the top. The hook may have changed its working directory before it started reftest. */
+/* Resolves the path in a GIT_* variable. A relative path starts at the working directory or, if it does not exist
+ * there, at `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths
+ * relative to the top. The hook may have changed its working directory before it started reftest. */
 static bool from_here_or_top(const char *path, const char *top, char *out)
 {
 	char joined[PATH_MAX];
@@ -114,7 +114,7 @@ static void set_by(const char *line, const char *key, bool *out)
 	*out = !sets(line, key, "false") && (*out || sets(line, key, "true"));
 }
 
-/* Reads the settings that struct repository needs from a config file of the repository. The parser handles only one
+/* Reads settings from a config file of the repository, and stores them in `repository`. The parser handles only one
  * setting per line, because git itself writes these settings in this form. */
 static void read_config(struct repository *repository, const char *folder, const char *name)
 {

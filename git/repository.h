@@ -2,8 +2,7 @@
  *
  * When git runs a hook, it sets environment variables with the paths of the repository and the index. reftest uses
  * these variables, because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another
- * repository, for example in a submodule, reftest ignores the variables and takes the repository of the nearest
- * .git. */
+ * repository, for example in a submodule, reftest ignores the variables and uses the repository of the nearest .git. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 

@@ -245,7 +245,8 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* a name under "let" is used if the model lacks the field, but not if the field is no integer */
+	/* the expression under "let" is used only if the model lacks the field; a field that is not an integer has no
+	 * value */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -1,4 +1,5 @@
-/* architecture - reads models/architectures.json, which says which definitions the modules of a model need.
+/* architecture - reads models/architectures.json. For each module of a model, this file says which definition the
+ * module needs.
  *
  * For each architecture (the name in "architectures" of config.json), the file lists blocks of rules. A rule describes
  * one module: its op_type, and the length of each const axis as an expression (models/expression.h). The names in an
@@ -7,8 +8,8 @@
  * over one under the common "let". `reftest extract` writes no definition for a rule without a template. Such a rule
  * describes another form of a module, for example a fused projection.
  *
- * "when" gives values of fields. The rule's template is only for models whose configuration has these values, or lacks
- * the fields. A value of null under "when" restricts the rule to models that lack the field.
+ * "when" maps fields of the configuration to values. The rule's template is only for models whose configuration has
+ * these values, or lacks the fields. A value of null under "when" restricts the rule to models that lack the field.
  *
  * "tree" lists the modules of all architectures, outer modules before the modules inside them. For each module, an
  * expression gives the number of such modules in a model. "may_be_zero" lists the fields whose value may be 0. */

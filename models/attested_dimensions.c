@@ -13,7 +13,8 @@ static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16,
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
 
-/* A definition with one of these words describes a part of a model that architectures.json does not cover. */
+/* If the name, the description or a tag has one of these words, the definition describes a part of a model that
+ * architectures.json does not cover. */
 static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "eagle"};
 
 static bool has_word(const char *text, const char *word)
@@ -99,7 +100,7 @@ static const char *attest_token(const struct definition *d, const struct token *
 						   "%lld", part, other->name, (long long)other->value);
 }
 
-/* Returns whether the name has, before `behind`, a part that consists of the letter v and a number. */
+/* Returns whether the name has a part such as "v128256" that begins before the byte `behind`. */
 static bool has_v_part(const char *name, const char *behind)
 {
 	for (const char *at = strstr(name, "_v"); at != NULL && at < behind; at = strstr(at + 1, "_v"))
@@ -217,7 +218,7 @@ struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
-	bool unknown; /* the module might have these lengths, but a needed field of the configuration is unknown */
+	bool unknown; /* the module might fit, but a field of the configuration that it needs is unknown */
 	const struct rule *indivisible; /* a rule whose lengths are not divisible by a degree, or NULL */
 	struct nearest nearest;
 };
@@ -427,8 +428,9 @@ static const char *attest_name_of_model(const struct definition *d, struct archi
 	return text;
 }
 
-/* Several models may share a definition at different degrees, but a tag states only one degree. At least one of the
- * models must have these axes at the tagged degree. Each other model must have these axes at some degree. */
+/* Several models may share a definition at different degrees, but a tag states only one degree. At the tagged degree,
+ * at least one of the models must have axes of the definition's lengths. Each other model must have them at some
+ * degree. */
 static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;
