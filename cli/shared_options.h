@@ -50,7 +50,7 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 #define ROW_ROOT {"--root", OPTION_FOLDER, SHARED(root), "DIR", NULL, "root folder of the dataset"}
 #define ROW_REPOS                                                                                              \
 	{"--repos", OPTION_FOLDER, SHARED(repos), "DIR", NULL,                                                     \
-	 "use the checkouts of FlashInfer and SGLang in DIR instead of installed libraries (default: those of " \
+	 "use the checkouts of FlashInfer and SGLang in DIR instead of installed libraries (default: the checkouts in " \
 	 "repos_config.json, if a library is not installed)"}
 #define ROW_OP_TYPE \
 	{"--op-type", OPTION_OP_TYPES, SHARED(op_types), "T", NULL, "select the definitions of op_type T (repeatable)"}
@@ -61,7 +61,8 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 	{"--no-diagnosis", OPTION_FLAG, SHARED(no_diagnosis), NULL, NULL, "do not look for the causes of failures"}
 #define ROW_EDGE                                            \
 	{"--edge", OPTION_FLAG, SHARED(edge), NULL, NULL, \
-	 "add edge cases (empty inputs, single elements, inputs on which conventions differ), and print findings"}
+	 "add edge cases (empty inputs, single elements, inputs for which implementations follow different conventions), " \
+	 "and print findings"}
 #define ROW_STAGED_ARENA \
 	{"--staged-arena", OPTION_FLAG, SHARED(staged_arena), NULL, NULL, "copy tensors through host memory even if CUDA IPC works"}
 #define ROW_ALONE \
@@ -71,7 +72,8 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 #define ROW_DEVICE {"--device", OPTION_CHOICE, SHARED(device), "D", DEVICES, \
 	 "device to run on; cuda: all GPUs that are visible; cuda:0,1: these two (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_OF_VERDICTS \
-	{"--device", OPTION_CHOICE, SHARED(device), "D", DEVICES, "device that verdicts are for (default: reftest.toml, else auto)"}
+	{"--device", OPTION_CHOICE, SHARED(device), "D", DEVICES, \
+	 "device whose verdicts are used (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_CLASS                                                    \
 	{"--device-class", OPTION_TEXT,                                     \
 	 SHARED(device_class), "C",                                             \
@@ -82,8 +84,9 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 	 "separated by commas (default: reftest.toml, else auto)"}
 #define ROW_ACCEPT                                          \
 	{"--accept", OPTION_CHOICES, SHARED(accept), "LIST", "checked|approved|unattested", \
-	 "exit with 0 even if definitions are only checked. checked: all of them; approved: those that are what a person " \
-	 "approved; unattested: those for which a ground truth decides, with a constant that only the reference shows"}
+	 "exit with 0 even if definitions are only checked. checked: all of them; approved: definitions that agree with " \
+	 "an approved reference; unattested: definitions that agree with a ground truth that takes the value of a constant " \
+	 "from the reference"}
 #define ROW_SIZES \
 	{"--sizes", OPTION_CHOICES, SHARED(sizes), "LIST", SIZES, "sizes of the generated cases (default: reftest.toml, else small,medium)"}
 #define ROW_SEED {"--seed", OPTION_SEED, SHARED(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
@@ -102,19 +105,20 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 	 "largest case)"}
 #define ROW_JOBS                                          \
 	{"--jobs", OPTION_INT, SHARED(jobs), "N", NULL, \
-	 "number of references that run in parallel (default: what fits the cores and the memory; `reftest doctor` says it)"}
+	 "number of references that run in parallel (default: limited by the cores and the memory; `reftest doctor` " \
+	 "prints it)"}
 #define ROW_ISOLATION                                             \
 	{"--isolation", OPTION_CHOICE, SHARED(isolation), "HOW", "own|kept", \
-	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \
-	 "processes (default: own)"}
+	 "own: every definition gets a process of its own; kept: references share a process if their source code shows that " \
+	 "they leave nothing behind in it (default: own)"}
 /* The names of gaps in the sandbox, which the table in workers/sandbox/sandbox_gaps.c defines. */
 #define GAPS                                                                                                       \
 	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
 	"processes|disk|memory"
 #define ROW_REQUIRE_CONTAINMENT                                             \
 	{"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS, \
-	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \
-	 "default: reftest.toml, else none)"}
+	 "run a reference, or use its verdict, only if the reference can reach nothing in LIST; `full` stands for " \
+	 "everything that LIST can contain (default: reftest.toml, else none)"}
 #define ROW_PYTHON                                          \
 	{"--python", OPTION_FILE, SHARED(python), "PATH", NULL, \
 	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}

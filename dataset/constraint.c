@@ -676,7 +676,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	}
 	if (v.state == UNKNOWN) {
 		err_set(why, "%s needs %s", text,
-			p.known.unknown == NULL ? "a value that is unknown" : p.known.unknown);
+			p.known.unknown == NULL ? "an unknown value" : p.known.unknown);
 		return CONSTRAINT_UNKNOWN;
 	}
 	if (value_is_true(v))

@@ -112,12 +112,12 @@ static const char *sentence_of(const struct result *result, enum approval_state 
 				    result->file->name);
 	case APPROVAL_OTHER_SCHEMA:
 		return arena_printf(arena,
-				    "approved: the approval of %s does not count, because the schema of the definition "
+				    "not approved: the approval of %s does not count, because the schema of the definition "
 				    "has changed since then; run `reftest approve %s/%s`",
 				    when, result->file->op_type, result->file->name);
 	default:
 		return arena_printf(arena,
-				    "approved: only %d of %d cases were compared with the reference that was "
+				    "not approved: only %d of %d cases were compared with the reference that was "
 				    "approved on %s, so the approval does not count",
 				    cases_that(result, is_compared), result->case_count, when);
 	}

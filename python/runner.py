@@ -504,9 +504,9 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines the function run only during its execution, so reftest does not "
-                          "find run in the source and would call %s instead; define run with a def statement at the "
-                          "top level of the source"
+            raise Mistake("the reference defines the function run() dynamically, so reftest does not find run() in the "
+                          "source and would call %s instead; define run() with a def statement at the top level of the "
+                          "source"
                           % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True, "warm_up": self.warm_up}

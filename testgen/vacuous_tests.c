@@ -141,9 +141,9 @@ static const char *fault_of_answer(const cJSON *json)
 	cJSON_ArrayForEach (finding, findings)
 		fault = fault != NULL ? fault : fault_of(finding);
 	if (fault == NULL && vacuous != NULL && !cJSON_IsBool(vacuous))
-		fault = "a \"vacuous\" that is neither true nor false";
+		fault = "a value of \"vacuous\" that is neither true nor false";
 	if (fault == NULL && missing != NULL && !cJSON_IsNull(missing) && !is_module_name(missing))
-		fault = "a \"missing\" that is not the name of a module";
+		fault = "a value of \"missing\" that is not the name of a module";
 	return fault;
 }
 

@@ -11,7 +11,7 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "the decay was left out", .in_oracle = RECURRENCE_NO_DECAY},
     {.says = "every token used the decay of the first token", .before = before_first, .role = "a", .by = -2},
     {.says = "a scale of 0 was used unchanged, not replaced by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
-    {.says = "a scale of 0 was taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
+    {.says = "a scale of 0 was replaced by 1, not by 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
     {.says = "a scale of 1 was replaced by 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = "b was used for a", .before = before_copy, .role = "a", .other = "b"},
     {.says = "a was used for b", .before = before_copy, .role = "b", .other = "a"},

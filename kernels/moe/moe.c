@@ -769,7 +769,7 @@ static const struct op_coverage coverage[] = {
 		    "has hidden states without scales"),
     COVERAGE_OPTION("routing bias", "bias", "given", "has a routing bias", "none", "has no routing bias"),
     {"local experts", local_part,
-     .values = {{"all", 1, 1, "has all experts on one device"}, {"some", 0, 0.9999, "has some of the experts on one device"}}},
+     .values = {{"all", 1, 1, "has all experts on one device"}, {"some", 0, 0.9999, "has only some of the experts on one device"}}},
     {"groups", groups,
      .values = {{"one", 0, 1, "has one group of experts"}, {"several", 2, 0x1p62, "has several groups of experts"}}},
     COVERAGE_ROWS("output"),

@@ -137,8 +137,8 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "all rotated tensors or none of them must be flat, but input '%s' "
-					    "differs from the first rotated tensor", x->name);
+			return err_set(why, "either all rotated tensors must have an axis of heads, or none of them; "
+					    "input '%s' differs from the first rotated tensor", x->name);
 	}
 	return 0;
 }

@@ -492,8 +492,8 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
 			  "exponential noise",
-	    [DRAW_SHORT] = "draws with a wrong probability (the rest of top_p, not the token's own) the last token "
-			   "that top-p keeps",
+	    [DRAW_SHORT] = "uses a wrong probability (the rest of top_p, not the token's own) for the last token that "
+			   "top-p keeps",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",

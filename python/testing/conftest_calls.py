@@ -17,7 +17,7 @@ def compile_reference(test):
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines the function run only during its execution")
+        pytest.fail("the reference defines the function run() dynamically")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     plain = test.ENTRY_POINT == "run" and not definition["left_out"]
     if plain and all(map(is_argument, definition["inputs"])):

@@ -165,7 +165,7 @@ expect_cached "len(d['plain']['cases'])"
 edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
 verify argument
 expect_status argument error raised
-expect "'defines the function run only during its execution' in d['argument']['cases'][0]['message']"
+expect "'defines the function run() dynamically' in d['argument']['cases'][0]['message']"
 edit definitions/rmsnorm/no_reference.json '"tags"' '"reference": null, "tags"'
 verify no_reference
 expect_status no_reference skipped no_reference
