@@ -140,7 +140,7 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 
 /* --- replacing ----------------------------------------------------------------------------------------------- */
 
-/* Creates each missing directory of `path`. The last component of `path` is the file. */
+/* Creates the missing parent directories of the file `path`. */
 static int make_parents(const char *path, struct err *err)
 {
 	struct buf folder = {0};

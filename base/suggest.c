@@ -38,7 +38,7 @@ static size_t distance(const char *a, const char *b)
 const char *suggest_word(const char *word, const char *const *words, int count)
 {
 	const char *nearest = NULL;
-	/* at most a third of the letters may differ, so a word of one or two letters must be equal */
+	/* accepts one edit for every three letters of `word`, so none for a word of one or two letters */
 	size_t best = strlen(word) / 3 + 1;
 
 	for (int i = 0; i < count; i++) {

@@ -8,7 +8,7 @@ that has ray. The commands:
     coordinator [RUNS]  kills the coordinator (`reftest-ray`) in each run, at a random moment. Counts stored verdicts
                         that are gone, workers that outlive the coordinator, and the cases that the next run executes
 
-    overhead            the wall times of a case with one worker behind Ray and with `reftest verify --jobs 1`
+    overhead            the wall time of a case in one worker that Ray starts, and in `reftest verify --jobs 1`
     dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
     merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
     plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
@@ -277,7 +277,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # the times of `verify` also begin at the start of the program
+            time.sleep(0.05)  # the time begins at the start of `reftest work`, as for `verify`
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

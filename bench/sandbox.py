@@ -66,8 +66,8 @@ def norm_ms():
 
 
 def working(inside):
-    """Returns a function for `child`, and the read end and the write end of a pipe. The function calls `inside`,
-    computes, and writes its result to the pipe."""
+    """Returns a function, and the read end and the write end of a pipe. The function is an argument of child(): it
+    calls `inside`, computes, and writes its result to the pipe."""
     here, there = os.pipe()
 
     def work(given):

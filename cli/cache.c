@@ -217,8 +217,7 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet. The conditions concern the signature of the verdict, and what the
- * verdict's reference could reach. */
+/* The conditions that an imported verdict must meet: its signature, and the containment in which its reference ran. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -244,9 +243,10 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set and the option is not given,
- * references must have been fully contained. Any other reference could have read the key, and could have signed any
- * verdict. The settings of the dataset do not weaken this requirement, because their author may be a stranger. */
+/* Returns the containment that --require-containment or the settings require of the references of imported verdicts. If
+ * $REFTEST_CACHE_KEY is set and --require-containment is not given, returns "full". A reference that was not fully
+ * contained could have read the key, and could have signed any verdict. The settings of the dataset cannot change the
+ * requirement "full", because their author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -365,8 +365,8 @@ static void note_result(const struct result *result, struct buf *subjects, struc
 	arena_free(&arena);
 }
 
-/* Adds the names of definitions that git's sparse checkout excludes. `gc` keeps the verdicts of these definitions,
- * because git still has them. */
+/* Adds the digests of the names of definitions that git's sparse checkout excludes. `gc` keeps the verdicts of these
+ * definitions, because git still has them. */
 static int note_sparse(const struct dataset *dataset, struct buf *definitions, struct err *err)
 {
 	struct sparse sparse = {.asked = false};
@@ -384,8 +384,8 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 	return rc;
 }
 
-/* Collects the names of all definitions in the working tree, and the subjects of all their cases: cases of every size,
- * edge cases and gradient cases. */
+/* Collects the digests of the names of all definitions in the working tree, and the subjects (cache/fingerprint.h) of
+ * all their cases: cases of every size, edge cases and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {
