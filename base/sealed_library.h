@@ -6,8 +6,8 @@
  * written to, but the file of a library can.) A reference could thus replace the code that judges the reference. The
  * copy is therefore sealed against writing before it is loaded.
  *
- * The copy has only the part of the file that a loader maps. To copy the debug information behind that part too would
- * take several times as long. */
+ * The copy has only the part of the file that a loader maps. It would take several times as long to copy the whole
+ * file, which ends in debug information. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 

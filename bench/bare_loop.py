@@ -143,13 +143,14 @@ def loop(root, device):
                 module["run"](*inputs)
                 if device != "cpu":
                     torch.cuda.synchronize()
-        except Exception as raised:  # code from others may raise anything; the loop goes on with the next file
+        except Exception as raised:  # a reference may raise any exception; the loop goes on with the next file
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
 
 def case_inputs(torch, definition, axes, made, device):
-    """Returns the inputs of a case. `made` has the integers, booleans and scalars, by name."""
+    """Returns the inputs of a case. `made` maps the names of scalars and of integer and boolean inputs to their
+    values."""
     axes = axes_of(definition, axes)
     inputs = {}
     for name, spec in definition["inputs"].items():
@@ -166,8 +167,9 @@ def case_inputs(torch, definition, axes, made, device):
 
 
 def loop_cases(path, device):
-    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the definition's
-    reference twice for each case. Each line of the file PATH.inputs has the inputs of one case."""
+    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the reference of each
+    definition twice for each of its cases. Each line of the file PATH.inputs has the integer and boolean inputs and the
+    scalars of one case."""
     begin = time.perf_counter()
     import torch
     torch.ones(1, device=device)  # creates the CUDA context; the loop's time includes this step
@@ -234,8 +236,8 @@ def divide(bare, took, count):
 
 
 def sums(pattern, trace):
-    """Adds up the figures in the lines of the trace that match the pattern. Each of these lines has the form "NAME
-    FIGURE, NAME FIGURE…"."""
+    """Adds up the figures of each name over all lines of the trace that match `pattern`. After the match, a line has
+    the form "NAME FIGURE, NAME FIGURE…"."""
     total = collections.Counter()
     for line in re.findall(pattern + "(.*)", trace):
         for part in line.split(", "):

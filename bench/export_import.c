@@ -110,8 +110,8 @@ static void make_verdict(int number, bool noisy, struct buf *text)
 	verdict_write(&verdict, text);
 }
 
-/* Makes the fields that a case of a norm would have. The fields that are equal in all cases of a definition are derived
- * from the definition's number. */
+/* Makes the fingerprint fields (cache/fingerprint.h) of a case of a norm. The fields that are equal in all cases of a
+ * definition are derived from the definition's number. */
 static void make_fields(int number, struct arena *arena, struct fields *subject, struct fields *witness)
 {
 	static const char *const shared[] = {"axes.batch_size",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
-that has ray. The commands:
+"""fleet.py - measures a fleet (python/reftest_ray) on a local Ray cluster: bench/fleet.py BUILD COMMAND. The
+interpreter must have the package ray. The commands:
 
-    deaths [RUNS]       kills a node and a tenth of the workers (at least one) in each run, chosen at random. Counts
+    deaths [RUNS]       kills a random node and a random tenth of the workers (at least one) in each run. Counts
                         lost verdicts, cases that are reported twice, and the cases that a second run would execute
 
     coordinator [RUNS]  kills the coordinator (`reftest-ray`) in each run, at a random moment. Counts stored verdicts
@@ -79,8 +79,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. These processes are children of Ray's
-    actors, whose environment has the variable MARK with this bench's pid."""
+    """Returns the process ids of the `reftest work` processes that this program started. Their parents are Ray's
+    actors, in whose environment the variable MARK is the pid of this program."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -95,7 +95,7 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Returns false if another `reftest work` forked this process."""
+    """Returns whether the parent of the process `pid` is an actor, and not one of `workers`."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:
@@ -201,8 +201,8 @@ def wait_until(holds, seconds):
 
 
 def kill_coordinator(command, root, most):
-    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left before
-    the kill."""
+    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the last list of remaining cases
+    before the kill."""
     left = cases_of(requests_of(root))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(left) > most and process.poll() is None:

@@ -20,8 +20,8 @@ checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time
 bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, these create no lock file. Counts the batches in which
           the watcher verifies these files, and measures the time from the writer's exit to the last verdict.
 
-walls     Runs two watchers on equal datasets. For one of the watchers, the kernel refuses namespaces and Landlock
-          (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same load. Prints
+walls     Runs two watchers on equal datasets. One of them cannot use namespaces and Landlock, but still uses
+          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints
           the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
@@ -231,8 +231,8 @@ def git(root, *words):
 
 
 def checked_out(watch, root, branch):
-    """Returns the seconds from the end of `git checkout BRANCH` to the plan and to the last verdict. Also returns how
-    many definitions were planned and how many passed."""
+    """Returns two durations in seconds: from the end of `git checkout BRANCH` to the watcher's plan, and to the last
+    verdict. Also returns how many definitions the plan has, and how many passed."""
     ended = []
     checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
     checks_out.start()  # reads in a thread, because the watcher blocks if nobody reads its output

@@ -1,5 +1,4 @@
-/* cache - the subcommands that work on the stored verdicts of a root: statistics, export, import, check and garbage
- * collection.
+/* cache - the subcommands that work on the stored verdicts of a root, for example `cache export` and `cache gc`.
  *
  * The table at the end lists the subcommands. The code in cache/ does the work; this file parses arguments and prints
  * results. */
