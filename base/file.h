@@ -23,8 +23,8 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
  * without a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
-/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. A write to
- * a pipe that nobody reads is also an error if SIGPIPE is ignored. */
+/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If the
+ * process ignores SIGPIPE, a write to a pipe without a reader is also an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` also changes one of the file's timestamps. A
@@ -49,7 +49,7 @@ int file_replace(const char *path, const void *bytes, size_t length, struct err 
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* The same as file_replace, for an executable file. The temporary file has mode 0755 before it is renamed to `path`, so
- * no process sees a file `path` that it may not execute. A file that already has these contents keeps its mode. */
+ * no process finds `path` without execute permission. A file that already has these contents keeps its mode. */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. Returns FILE_ERROR with a

@@ -169,9 +169,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns `fd` or a duplicate of it whose name (/proc/self/fd/N) belongs to no loaded library, or -1. If a library has
- * been loaded under a name, dlopen returns this library again for the same name. A name can belong to a loaded library,
- * because the kernel reuses the number N of a closed descriptor. */
+/* Returns a descriptor of the sealed copy: `fd`, or a duplicate of it. dlopen has loaded no library under the name of
+ * this descriptor (/proc/self/fd/N), because it would return that library again. Such a library can exist, because the
+ * kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -22,8 +22,8 @@
 struct digest_memory {
 	/* Returns whether the file `path` is known to have the digest `digest` while its stat is `st`. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Must only be
-	 * called if every later change of the file also changes its stat. */
+	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Call this
+	 * function only if every later change of the file also changes its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };

@@ -96,7 +96,7 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 /* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
  * breaks at the last blank before `width`. A row of a table breaks before the last column that begins before `width`,
  * if the text of this column fits into one line. If there is no blank before `width`, the line breaks at the first
- * blank after `width`. Blanks between backticks do not count, nor do blanks before `indent`. */
+ * blank after `width`. The line never breaks between two backticks or before the column `indent`. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

@@ -226,7 +226,7 @@ def run_loops(parts, device):
 
 def divide(bare, took, count):
     """Divides the definitions among `count` processes. Starts with the slowest definition, and gives each definition to
-    the process that has the least work so far. `took` has the seconds of each definition."""
+    the process that has the least work so far. `took` lists the seconds that each definition took."""
     parts, sums = [[] for _ in range(count)], [0.0] * count
     for seconds, definition in sorted(zip(took, bare), key=lambda pair: -pair[0]):
         least = sums.index(min(sums))

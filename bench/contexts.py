@@ -4,15 +4,15 @@
 
 When the user saves a definition, `reftest watch` runs its reference on the GPU in a new process, the runner. The runner
 is forked from a process that has imported torch, but it creates a CUDA context of its own. If a user saves many files
-in a short time, the creation of contexts therefore limits how many of them `reftest watch` can verify per second. This
-program measures how many contexts can be created per second. A runner can also do its first steps before the user saves
-a file. The part `prepared` measures how long the remaining steps then take. Children are forked as in python/runner.py,
-and are killed after they have reported their times.
+in a short time, the creation of contexts therefore limits how many of these files `reftest watch` can verify per
+second. This program measures how many contexts can be created per second. A runner can also do its first steps before
+the user saves a file. The part `prepared` measures how long the remaining steps then take. Children are forked as in
+python/runner.py, and are killed after they have reported their times.
 
   stages    measures how long each step of one child takes, under settings that may change the time of a step
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
-  refill    measures the rate over a longer time: a fixed number of children start at the same time. As soon as a
-            child is ready, it is killed and the next child starts. Four other children stay alive
+  refill    measures the rate over a longer time: a fixed number of children start at the same time, and each child
+            that is ready is killed and replaced by a new one; four other children stay alive
   prepared  measures the time of the steps that need device memory, in children that have already done the other
             steps"""
 

@@ -9,8 +9,9 @@ interpreter must have the package ray. The commands:
                         that are gone, workers that outlive the coordinator, and the cases that the next run executes
 
     overhead            the wall time of a case in one worker that Ray starts, and in `reftest verify --jobs 1`
-    dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
-    merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
+    dispatch [N]        requests per second through Ray and the coordinator, to workers that answer at once; no
+                        verdict is stored
+    merge [N]           verdicts per second through `reftest cache merge` (needs xxhash)
     plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
 
 The first two commands use a local cluster of two nodes with two CPU workers each. bench/RESULTS.md has results."""
@@ -201,7 +202,7 @@ def wait_until(holds, seconds):
 
 
 def kill_coordinator(command, root, most):
-    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the last list of remaining cases
+    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left shortly
     before the kill."""
     left = cases_of(requests_of(root))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -277,7 +278,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # the time begins at the start of `reftest work`, as for `verify`
+            time.sleep(0.05)  # the times begin at the start of `reftest work`, as that of `verify` above
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

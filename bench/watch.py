@@ -17,17 +17,17 @@ peer      Measures the same edits with `entr -r pytest` on the generated test fi
 checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time from git's exit to the watcher's plan,
           and the time from git's exit to the last verdict.
 
-bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, these create no lock file. Counts the batches in which
-          the watcher verifies these files, and measures the time from the writer's exit to the last verdict.
+bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, cp and sed create no lock file. Counts the batches in
+          which the watcher verifies the files, and measures the time from the writer's exit to the last verdict.
 
-walls     Runs two watchers on equal datasets. One of them cannot use namespaces and Landlock, but still uses
-          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints
-          the distribution of the times of both watchers, and of their differences.
+walls     Runs two watchers on equal datasets. One of them runs references without namespaces and Landlock, but with
+          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints the
+          distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. Three more names stand for pieces of the part `saves`: saves@PAUSE (PAUSE
-is in seconds), bursts, and comments.
+If no PART is given, all parts except walls run. Three more names stand for pieces of the part `saves`: saves@PAUSE
+(PAUSE is in seconds), bursts, and comments.
 """
 import glob
 import json

@@ -1,4 +1,4 @@
-/* cache - the subcommands that work on the stored verdicts of a root, for example `cache export` and `cache gc`.
+/* cache - the subcommands that work on the stored verdicts of a dataset, for example `cache export` and `cache gc`.
  *
  * The table at the end lists the subcommands. The code in cache/ does the work; this file parses arguments and prints
  * results. */
@@ -45,8 +45,8 @@ static const struct option_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Opens the store of the root. On failure, returns NULL and sets the exit status `code`. If a read-only command finds
- * no cache, sets `code` to EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
+/* Opens the store of the dataset. On failure, returns NULL and sets the exit status `code`. If a read-only command
+ * finds no cache, sets `code` to EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
 static struct store *open_store(struct program *program, bool read_only, int *code, struct err *err)
 {
 	struct err note = {""};
@@ -242,10 +242,11 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that --require-containment or the settings require of the references of imported verdicts. If
- * $REFTEST_CACHE_KEY is set and --require-containment is not given, returns "full". A reference that was not fully
- * contained could have read the key, and could have signed any verdict. The settings of the dataset cannot change the
- * requirement "full", because their author may be a stranger. */
+/* Returns the containment in which the references of imported verdicts must have run: the value of
+ * --require-containment or, without this option, of the settings. If $REFTEST_CACHE_KEY is set and
+ * --require-containment is not given, returns "full". A reference that was not fully contained could have read the key,
+ * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because their
+ * author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -399,7 +400,7 @@ static int present_tree(struct program *program, struct buf *subjects, struct bu
 	if (code == 0 && (run_select(&run, NULL, 0, NULL, 0, err) < 0 || run_to_end(&run, err) < 0))
 		code = EXIT_INTERNAL;
 	if (code == 0 && run.interrupted)
-		code = EXIT_INTERRUPTED; /* the list of subjects is incomplete, so `gc` must not remove any verdict */
+		code = EXIT_INTERRUPTED; /* the list of cases is incomplete, so `gc` must not remove any verdict */
 	for (int i = 0; code == 0 && i < run.count; i++)
 		note_result(run.results[i], subjects, definitions);
 	if (code == 0 && note_sparse(&run.dataset, definitions, err) < 0)
