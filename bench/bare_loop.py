@@ -5,7 +5,7 @@
 
 DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. reftest and the
 loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the fewest
-bytes. reftest also runs the cases of size small, and does all its checks. The loop is one process that imports torch
+bytes. reftest also runs its small and medium cases, and does all its checks. The loop is one process that imports torch
 once. The program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs
 are passed to `reftest verify`. The program also makes a table of the runs of references from reftest's trace. The row
 `usual` is for the runs that every case needs, and each other row is for one kind of extra runs. A row shows how long

@@ -8,7 +8,7 @@ interpreter must have the package ray. The commands:
     coordinator [RUNS]  kills the coordinator (`reftest-ray`) in each run, at a random moment. Counts stored verdicts
                         that are gone, workers that outlive the coordinator, and the cases that the next run executes
 
-    overhead            the wall time of a case in one worker that Ray starts, and in `reftest verify --jobs 1`
+    overhead            the wall time of a run with one worker that Ray starts, and of `reftest verify --jobs 1`
     dispatch [N]        requests per second through Ray and the coordinator, to workers that answer at once; no
                         verdict is stored
     merge [N]           verdicts per second through `reftest cache merge` (needs xxhash)
