@@ -31,8 +31,8 @@ static struct arena_block *block_new(struct arena_block *older, size_t size)
 	return block;
 }
 
-/* Large blocks come from calloc, so the kernel allocates each page of a large array only at the first access to the
- * page. */
+/* Large blocks come from calloc, so the kernel allocates a page of a large block only when the program first accesses
+ * the page. */
 void *arena_alloc(struct arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)

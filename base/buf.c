@@ -181,8 +181,8 @@ void buf_json_strings(struct buf *buf, const char *const *list, int count)
 	buf_text(buf, "]");
 }
 
-/* Returns the number of digits in the text of a number. Zeros at the beginning and at the end do not count: "10200" has
- * 3. */
+/* Returns the number of significant digits of a number: 3 for "10200", because zeros at the beginning and at the end do
+ * not count. */
 static int significant_digits(const char *text)
 {
 	int digits = 0, last = 0;
@@ -200,9 +200,9 @@ static bool reads_back(const char *text, double value)
 }
 
 /* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
- * because a double keeps every decimal number of at most 15 digits. If the number with 15 digits reads back unchanged,
- * the zeros at its end are removed, and the rest has the fewest digits. For a subnormal number, starts with 6 digits,
- * because a subnormal double may not keep 15 digits. */
+ * because a double keeps every decimal number of at most 15 digits. If 15 digits read back as the same number, the
+ * fewest digits are these 15 without their trailing zeros. For a subnormal number, starts with 6 digits, because a
+ * subnormal double may not keep 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;

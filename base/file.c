@@ -129,8 +129,8 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	/* On overlayfs, a shared mapping maps the file in the underlying layer, and the lease does not detect processes
-	 * that write to this underlying file. */
+	/* On overlayfs, a shared mapping writes to a file in the underlying layer, and a lease on the overlay's file
+	 * does not detect this. */
 	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
 	if (fd >= 0)
@@ -140,7 +140,7 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 
 /* --- replacing ----------------------------------------------------------------------------------------------- */
 
-/* Creates each missing directory of `path`. The last component of `path` is the file. */
+/* Creates the missing parent directories of the file `path`. */
 static int make_parents(const char *path, struct err *err)
 {
 	struct buf folder = {0};

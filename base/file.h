@@ -23,8 +23,8 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
  * without a message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
-/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. A write to
- * a pipe that nobody reads is also an error if SIGPIPE is ignored. */
+/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If the
+ * process ignores SIGPIPE, a write to a pipe without a reader is also an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` also changes one of the file's timestamps. A
@@ -48,8 +48,8 @@ int file_replace(const char *path, const void *bytes, size_t length, struct err 
  * part of the file. Use this function only for files that can be generated again. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* The same as file_replace, for an executable file. The new file already has mode 0755 when it gets its name, so no
- * process can find it without its execute permission. A file that already has these contents keeps its mode. */
+/* The same as file_replace, for an executable file. The temporary file has mode 0755 before it is renamed to `path`, so
+ * no process finds `path` without execute permission. A file that already has these contents keeps its mode. */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. Returns FILE_ERROR with a
@@ -61,9 +61,10 @@ enum file_answer file_open_beneath(int root, const char *path, int *fd, struct s
  * "..". */
 enum file_answer file_open_without_links(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* Both functions read a file chunk by chunk and compute the digest of its bytes. file_digest_open reads the open file
- * `fd`, and returns false in the same cases as file_read_at. file_digest_beneath opens the file like file_open_beneath.
- * file_digest_beneath also returns FILE_ERROR if another process truncates the file during the call. */
+/* file_digest_open and file_digest_beneath read a file chunk by chunk and compute the digest of its bytes.
+ * file_digest_open reads the open file `fd`, and returns false in the same cases as file_read_at. file_digest_beneath
+ * opens the file like file_open_beneath. file_digest_beneath also returns FILE_ERROR if another process truncates the
+ * file during the call. */
 bool file_digest_open(int fd, int64_t size, struct digest *out);
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
@@ -87,7 +88,7 @@ struct mapping {
 enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err);
 void file_unmap(struct mapping *mapping);
 
-/* Writes the directory of this program's binary to `out`, without a trailing slash. */
+/* Writes the path of the directory that contains this program's binary to `out`, without a trailing slash. */
 int file_program_directory(char *out, size_t size, struct err *err);
 
 #endif

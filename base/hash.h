@@ -22,7 +22,7 @@ struct digest hash_end(struct hash *hash); /* frees the state */
 
 bool digest_equal(const struct digest *a, const struct digest *b);
 void digest_hex(const struct digest *digest, char hex[DIGEST_HEX]); /* 32 lower-case digits and a NUL */
-/* returns false if `text` is not exactly 32 hexadecimal digits */
+/* returns false if `hex` is not exactly 32 hexadecimal digits */
 bool digest_parse(const char *hex, struct digest *digest);
 
 #endif

@@ -155,7 +155,7 @@ static int scan_unicode_escape(struct scan *scan)
 	return 0;
 }
 
-/* Reads an escape; `at` is at the byte after the backslash. */
+/* Reads an escape; `at` points to the byte after the backslash. */
 static int scan_escape(struct scan *scan)
 {
 	char c = scan->at < scan->end ? *scan->at : '\0';

@@ -39,7 +39,7 @@ int json_check(const struct json_text *text, struct err *err);
 
 /* Reports an error at a position inside a text that json_parse accepted. `path` names the value: keys and array indices
  * joined by '/', as in "inputs/q/shape/1". Inside a key, '~1' stands for '/' and '~0' for '~' (RFC 6901). The path ""
- * is the whole text. If there is no such value, the message names the position of the nearest enclosing value. Always
+ * is the whole text. If no value is at `path`, the message names the position of the nearest enclosing value. Always
  * returns -1. */
 int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -69,14 +69,14 @@ int json_missing(const struct json_text *text, const struct json_step *step, con
 const char *json_read_text(const struct json_text *text, const struct json_step *step, const cJSON *object,
 			   const char *key, size_t most, struct err *err);
 
-/* Finds the line and the column (from 1) of the value at `path`. Returns false if there is no such value. */
+/* Finds the line and the column (from 1) of the value at `path`. Returns false if no value is at `path`. */
 bool json_place(const struct json_text *text, const char *path, int *line, int *column);
 
 /* Reads an integer strictly between -2^53 and 2^53, the range in which a double represents every integer exactly.
  * Returns false if the value is not a number, has a fraction, or is outside this range. */
 bool json_integer(const cJSON *value, int64_t *out);
 
-/* Returns the member with this name, or NULL. Upper and lower case differ. (Never use cJSON_GetObjectItem, which
+/* Returns the member `key`, or NULL. The comparison of keys is case-sensitive. (Never use cJSON_GetObjectItem, which
  * ignores case.) */
 const cJSON *json_member(const cJSON *object, const char *key);
 /* returns NULL if the member is missing or is not a string */

@@ -1,5 +1,5 @@
-/* json_position - finds positions in a JSON text: the line and column of a byte, and the place of the value at a path.
- * Reports errors at these positions.
+/* json_position - finds positions in a JSON text: the line and column of a byte, and the first byte of the value at a
+ * path. Reports errors at these positions.
  *
  * cJSON's tree keeps no positions. The text is therefore scanned again, but only to report an error. */
 #include "base/json.h"
@@ -43,7 +43,7 @@ static const char *skip_blank(const char *at, const char *end)
 	return at;
 }
 
-/* Returns the byte after the closing quote; `at` is the opening quote. */
+/* Returns the byte after the closing quote of a string; `at` points to the opening quote. */
 static const char *skip_string(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
@@ -75,7 +75,8 @@ static const char *skip_value(const char *at, const char *end)
 	return at;
 }
 
-/* Returns true if a string equals `key`. `from` and `to` are the ends of the string, without its quotes. */
+/* Returns true if a string equals `key`. The string begins at `from` and ends before `to`; its quotes are not
+ * included. */
 static bool key_is(const char *from, const char *to, const char *key, size_t length)
 {
 	size_t raw = (size_t)(to - from);
@@ -193,7 +194,7 @@ int json_error(const struct json_text *text, const char *path, struct err *err, 
 	return -1;
 }
 
-/* Writes the path of a step; the path is empty for the whole text. */
+/* Writes the path of a step. Writes nothing for the whole text (`step` is NULL). */
 static void write_path(const struct json_step *step, struct buf *path)
 {
 	if (step == NULL) {

@@ -169,9 +169,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the sealed copy `fd`, or -1. dlopen has not yet loaded a library under this descriptor's name
- * (/proc/self/fd/N). The descriptor may be `fd` itself. If dlopen had loaded a library under this name before, it would
- * return that library again. A name can occur twice, because the kernel reuses the number of a closed descriptor. */
+/* Returns a descriptor of the sealed copy: `fd`, or a duplicate of it. dlopen has loaded no library under the name of
+ * this descriptor (/proc/self/fd/N), because it would return that library again. Such a library can exist, because the
+ * kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

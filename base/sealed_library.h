@@ -6,8 +6,8 @@
  * written to, but the file of a library can.) A reference could thus replace the code that judges the reference. The
  * copy is therefore sealed against writing before it is loaded.
  *
- * The copy has only the part of the file that a loader maps. To copy the debug information behind that part too would
- * take several times as long. */
+ * The copy has only the part of the file that a loader maps. It would take several times as long to copy the whole
+ * file, which ends in debug information. */
 #ifndef REFTEST_BASE_SEALED_LIBRARY_H
 #define REFTEST_BASE_SEALED_LIBRARY_H
 
@@ -22,8 +22,8 @@
 struct digest_memory {
 	/* Returns whether the file `path` is known to have the digest `digest` while its stat is `st`. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Every later
-	 * change of the file must change its stat. */
+	/* Remembers that the file `path` had the digest `digest` at the time `read_ns` (CLOCK_REALTIME). Call this
+	 * function only if every later change of the file also changes its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };

@@ -21,7 +21,7 @@ void show_print(FILE *out, const char *format, ...) __attribute__((format(printf
 /* Returns whether a write to `out` failed because nobody reads the pipe any more, as in `reftest status | head`. */
 bool show_reader_gone(FILE *out);
 
-/* Returns whether a descriptor is a terminal that knows escape sequences. */
+/* Returns whether a descriptor is a terminal that interprets escape sequences. */
 bool show_is_screen(int fd);
 
 #endif

@@ -12,8 +12,8 @@ static size_t lesser(size_t a, size_t b)
 }
 
 /* Returns the number of edits between two words, or SIZE_MAX if a word is longer than WORD_MAX. An edit inserts,
- * deletes or replaces a letter, or swaps two neighbours. The table of distances between prefixes is computed row by
- * row. A swap needs the last two rows, so three rows are kept. */
+ * deletes or replaces a letter, or swaps two neighbouring letters. The table of distances between prefixes is computed
+ * row by row. A swap needs the last two rows, so three rows are kept. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][WORD_MAX + 1], length_a = strlen(a), length_b = strlen(b);
@@ -38,7 +38,7 @@ static size_t distance(const char *a, const char *b)
 const char *suggest_word(const char *word, const char *const *words, int count)
 {
 	const char *nearest = NULL;
-	/* at most a third of the letters may differ, so a word of one or two letters must be equal */
+	/* accepts one edit for every three letters of `word`, so none for a word of one or two letters */
 	size_t best = strlen(word) / 3 + 1;
 
 	for (int i = 0; i < count; i++) {

@@ -19,8 +19,8 @@ enum { ESCAPE_MAX = 12 }; /* the most bytes of an escape, including its NUL */
  * is unsafe, writes its escape to `escape`; otherwise writes "". Newline and tab also count as unsafe. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 
-/* Returns the code point of a character that is unsafe and not NUL. Returns 0 for every safe character. `text` is a
- * character of `length` bytes in valid UTF-8. */
+/* Returns the code point of an unsafe character, or 0 for a safe character. The result for NUL is also 0, although NUL
+ * is unsafe. `text` is a character of `length` bytes in valid UTF-8. */
 uint32_t character_unsafe(const char *text, size_t length);
 
 /* Returns whether a text contains safe characters only. Names of files and tensors must be safe. */

@@ -79,8 +79,8 @@ static bool next_word(const char *line, size_t length, struct word *word)
 }
 
 /* Returns the indentation of continuation lines. Two or more blanks separate the columns of a table. In a row of a
- * table, continuation lines begin below a column of this row. This is the last column that starts in the left part of
- * the row and leaves enough room for the longest word. */
+ * table, continuation lines begin below the last column that starts in the left part of the row and leaves enough room
+ * for the row's longest word. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;
@@ -94,9 +94,9 @@ static size_t continuation_indent(const char *line, size_t length, size_t indent
 }
 
 /* Returns the number of bytes before the line break. If the whole line fits, returns `length`. Otherwise the line
- * breaks at the last blank before `width`. A row of a table breaks before a column: the last one that begins before
- * `width`, if this column fits into one line. If there is no blank before `width`, the line breaks at the first blank
- * after `width`. Blanks between backticks do not count, nor do blanks before `indent`. */
+ * breaks at the last blank before `width`. A row of a table breaks before the last column that begins before `width`,
+ * if the text of this column fits into one line. If there is no blank before `width`, the line breaks at the first
+ * blank after `width`. The line never breaks between two backticks or before the column `indent`. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
 {
 	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;

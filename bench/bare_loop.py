@@ -5,19 +5,20 @@
 
 DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. reftest and the
 loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the fewest
-bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The program
-prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed to
-`reftest verify`. The program also makes a table from reftest's trace. The table has a row for each purpose for which
-references ran. A row shows how long the judges waited for these runs, and how long the judges then worked. The row of
-the usual runs also counts the time in which judges wait for a free runner.
+bytes. reftest also runs its small and medium cases, and does all its checks. The loop is one process that imports torch
+once. The program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs
+are passed to `reftest verify`. The program also makes a table of the runs of references from reftest's trace. The row
+`usual` is for the runs that every case needs, and each other row is for one kind of extra runs. A row shows how long
+the judges waited for these runs, and how long the judges then worked. The row `usual` also counts the time in which
+judges wait for a free runner.
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). For each number
 of jobs there are two such runs: one with runners that serve several definitions, and one with --isolation own. The loop
 runs each reference twice on the shapes of the cases that reftest ran. reftest makes the integer and boolean inputs and
 the scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The time for making the inputs is
 not part of the loop's time. The program counts the cases in which a reference refuses the inputs of the loop. The loop also
-runs in as many processes as reftest has jobs. The processes divide the definitions and check nothing, so this is the
-least time that a program with as many processes can take.
+runs in as many processes as reftest has jobs. The processes share the definitions among themselves and check nothing,
+so their time is the least time that a program with as many processes can take.
 
 The program makes two tables from reftest's trace. They show how each run spent its time. The percentages in the first
 table are parts of the total time of all jobs. The first table has these columns:
@@ -142,13 +143,14 @@ def loop(root, device):
                 module["run"](*inputs)
                 if device != "cpu":
                     torch.cuda.synchronize()
-        except Exception as raised:  # code from others may raise anything; the loop goes on with the next file
+        except Exception as raised:  # a reference may raise any exception; the loop goes on with the next file
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
 
 def case_inputs(torch, definition, axes, made, device):
-    """Returns the inputs of a case. `made` has the integers, booleans and scalars, by name."""
+    """Returns the inputs of a case. `made` maps the names of scalars and of integer and boolean inputs to their
+    values."""
     axes = axes_of(definition, axes)
     inputs = {}
     for name, spec in definition["inputs"].items():
@@ -165,8 +167,9 @@ def case_inputs(torch, definition, axes, made, device):
 
 
 def loop_cases(path, device):
-    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the definition's
-    reference twice for each case. Each line of the file PATH.inputs has the inputs of one case."""
+    """Reads a JSON file [[path of a definition, op_type, name, [axes of a case…]]…], and runs the reference of each
+    definition twice for each of its cases. Each line of the file PATH.inputs has the integer and boolean inputs and the
+    scalars of one case."""
     begin = time.perf_counter()
     import torch
     torch.ones(1, device=device)  # creates the CUDA context; the loop's time includes this step
@@ -203,8 +206,8 @@ def loop_cases(path, device):
 
 
 def run_loops(parts, device):
-    """Runs the loop in as many processes as there are parts, all at the same time. Each part is a list as loop_cases
-    reads it. Returns the JSON objects that the processes print."""
+    """Runs the loop in as many processes as there are parts, all at the same time. Each part is a list in the format
+    that loop_cases reads. Returns the JSON objects that the processes print."""
     processes, environment = [], dict(os.environ)
     if len(parts) > 1:
         environment["OMP_NUM_THREADS"] = str(max(1, os.cpu_count() // len(parts)))
@@ -224,8 +227,8 @@ def run_loops(parts, device):
 
 
 def divide(bare, took, count):
-    """Divides the definitions among `count` processes: each definition, the longest first, goes to the process that has
-    the least to do. `took` has the seconds of each definition."""
+    """Divides the definitions among `count` processes. Starts with the slowest definition, and gives each definition to
+    the process that has the least work so far. `took` lists the seconds that each definition took."""
     parts, sums = [[] for _ in range(count)], [0.0] * count
     for seconds, definition in sorted(zip(took, bare), key=lambda pair: -pair[0]):
         least = sums.index(min(sums))
@@ -235,8 +238,8 @@ def divide(bare, took, count):
 
 
 def sums(pattern, trace):
-    """Adds up the figures in the lines of the trace that match the pattern. Each of these lines has the form "NAME
-    FIGURE, NAME FIGURE…"."""
+    """Adds up the figures of each name over all lines of the trace that match `pattern`. After the match, a line has
+    the form "NAME FIGURE, NAME FIGURE…"."""
     total = collections.Counter()
     for line in re.findall(pattern + "(.*)", trace):
         for part in line.split(", "):

@@ -4,16 +4,16 @@ the two refuses, and how much time and memory each of the two takes.
     python3 bench/check_beside.py [ROOT] [--copies N] [--plant] [--rounds R]
 
 The interpreter must have the package flashinfer-bench (PyPI), and the packages that its module `flashinfer_bench.data`
-imports: torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at
-the first invalid file. The program therefore measures a process that parses each file with the package's models:
-definitions with Definition, the lines of workload and trace files with Trace, and solutions with Solution. Newer
-versions have `flashinfer-bench validate`, which checks more.
+imports: torch, pydantic, safetensors. Version 0.1.2 of flashinfer-bench has no command that validates a dataset, and
+its TraceSet stops at the first invalid file. The program therefore measures a process that parses each file with
+flashinfer-bench's pydantic models: definitions with Definition, the lines of workload and trace files with Trace, and
+solutions with Solution. Newer versions have `flashinfer-bench validate`, which checks more.
 
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds copies of definitions under
 other names until there are N definitions. --plant plants one fault in each of several files of the copy. The program
-prints a table of the files that at least one of the two refuses. Below the table it prints the median time, the
-processor time and the largest resident memory of each. reftest and flashinfer-bench run in turn. The memory is at least
-about 17 MB, because a new process begins as a copy of this program."""
+prints a table of the files that reftest or flashinfer-bench refuses. Below the table it prints the median time, the
+processor time and the largest resident memory of reftest and of flashinfer-bench, which run in turn. The memory is at
+least about 17 MB, because a new process begins as a copy of this program."""
 
 import argparse
 import importlib.metadata

@@ -2,16 +2,17 @@
 
     python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; default: all
 
-On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, but it
-creates a CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits
-the speed. This program measures how many contexts can be created per second. A runner can also do its first steps
-before the save. For this case, the program measures how long the save waits for the context. Children are forked as in
+When the user saves a definition, `reftest watch` runs its reference on the GPU in a new process, the runner. The runner
+is forked from a process that has imported torch, but it creates a CUDA context of its own. If a user saves many files
+in a short time, the creation of contexts therefore limits how many of these files `reftest watch` can verify per
+second. This program measures how many contexts can be created per second. A runner can also do its first steps before
+the user saves a file. The part `prepared` measures how long the remaining steps then take. Children are forked as in
 python/runner.py, and are killed after they have reported their times.
 
-  stages    measures the steps of one child, under settings that may change their times
+  stages    measures how long each step of one child takes, under settings that may change the time of a step
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
-  refill    measures the rate over a longer time: a fixed number of children start at the same time, and a child is
-            killed and replaced as soon as it is ready; four other children are ready all the time
+  refill    measures the rate over a longer time: a fixed number of children start at the same time, and each child
+            that is ready is killed and replaced by a new one; four other children stay alive
   prepared  measures the time of the steps that need device memory, in children that have already done the other
             steps"""
 

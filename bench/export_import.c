@@ -1,9 +1,9 @@
-/* export_import - measures export and import of N verdicts (100 000 by default), in bytes per verdict and lookups per
- * second, and the start-up time of the program. The results depend on the machine and its load. The verdicts are
- * synthetic: 6 cases per definition, 22 fields per case, about 1.2 KB of JSON. There are two kinds of verdicts. In
- * verdicts of the kind `alike`, reference and ground truth agree bit for bit in most outputs, as on a CPU. In verdicts
- * of the kind `noisy`, the worst elements of each output differ by one unit of bfloat16, and all other numbers are
- * random. */
+/* export_import - measures the time of an export and an import of N verdicts (100 000 by default), the bytes per
+ * verdict, the lookups per second in the store, and the start-up time of the program. The results depend on the machine
+ * and its load. The verdicts are synthetic: 6 cases per definition, 22 fields per case, about 1.2 KB of JSON. There are
+ * two kinds of verdicts. In verdicts of the kind `alike`, reference and ground truth agree bit for bit in most outputs,
+ * as on a CPU. In verdicts of the kind `noisy`, the worst elements of each output differ by one unit of bfloat16, and
+ * all other numbers are random. */
 #include <ftw.h>
 #include <math.h>
 #include <stdio.h>
@@ -110,8 +110,8 @@ static void make_verdict(int number, bool noisy, struct buf *text)
 	verdict_write(&verdict, text);
 }
 
-/* Makes the fields that a case of a norm would have. The fields that are equal in all cases of a definition are derived
- * from the definition's number. */
+/* Makes the fingerprint fields (cache/fingerprint.h) of a case of a norm. The fields that are equal in all cases of a
+ * definition are derived from the definition's number. */
 static void make_fields(int number, struct arena *arena, struct fields *subject, struct fields *witness)
 {
 	static const char *const shared[] = {"axes.batch_size",

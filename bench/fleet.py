@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
-that has ray. The commands:
+"""fleet.py - measures a fleet (python/reftest_ray) on a local Ray cluster: bench/fleet.py BUILD COMMAND. The
+interpreter must have the package ray. The commands:
 
-    deaths [RUNS]       kills a node and a tenth of the workers (at least one) in each run, chosen at random. Counts
+    deaths [RUNS]       kills a random node and a random tenth of the workers (at least one) in each run. Counts
                         lost verdicts, cases that are reported twice, and the cases that a second run would execute
 
     coordinator [RUNS]  kills the coordinator (`reftest-ray`) in each run, at a random moment. Counts stored verdicts
                         that are gone, workers that outlive the coordinator, and the cases that the next run executes
 
-    overhead            the wall times of a case with one worker behind Ray and with `reftest verify --jobs 1`
-    dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
-    merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
+    overhead            the wall time of a run with one worker that Ray starts, and of `reftest verify --jobs 1`
+    dispatch [N]        requests per second through Ray and the coordinator, to workers that answer at once; no
+                        verdict is stored
+    merge [N]           verdicts per second through `reftest cache merge` (needs xxhash)
     plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
 
 The first two commands use a local cluster of two nodes with two CPU workers each. bench/RESULTS.md has results."""
@@ -79,8 +80,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` that this bench started. These processes are children of Ray's
-    actors, whose environment has the variable MARK with this bench's pid."""
+    """Returns the process ids of the `reftest work` processes that this program started. Their parents are Ray's
+    actors, in whose environment the variable MARK is the pid of this program."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -95,7 +96,7 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Returns false if another `reftest work` forked this process."""
+    """Returns whether the parent of the process `pid` is an actor, and not one of `workers`."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:
@@ -201,8 +202,8 @@ def wait_until(holds, seconds):
 
 
 def kill_coordinator(command, root, most):
-    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left before
-    the kill."""
+    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left shortly
+    before the kill."""
     left = cases_of(requests_of(root))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(left) > most and process.poll() is None:
@@ -277,7 +278,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # the times of `verify` also begin at the start of the program
+            time.sleep(0.05)  # the times begin at the start of `reftest work`, as that of `verify` above
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

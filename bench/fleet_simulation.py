@@ -5,11 +5,12 @@ of Ray, of the coordinator and of the cache.
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: output of `reftest verify --format json`
 
-A worker has lanes, and takes two requests for each lane. A request occupies a lane for as long as the cases of its
-definition run. The answer then waits for the coordinator, which handles one answer at a time: it passes the answer's
-verdicts to the cache and sends the next request. Workers die at random. The cases of a dead worker return to the
-queue, each as a separate request. For comparison, the function `static` simulates shards that are fixed before the
-run, like those of a Slurm array. If a GPU dies, its shard runs again, without the cases that already have a verdict."""
+A worker runs one request on each of its lanes, and keeps one more request for each lane in its queue. A request
+occupies a lane for as long as the cases of its definition run. The answer then waits for the coordinator, which handles
+one answer at a time: it passes the answer's verdicts to the cache and sends the next request. Workers die at random.
+The cases of a dead worker return to the queue, each as a separate request. For comparison, the function `static`
+simulates shards that are fixed before the run, like those of a Slurm array. If a GPU dies, its shard runs again,
+without the cases that already have a verdict."""
 
 import argparse
 import heapq

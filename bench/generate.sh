@@ -3,8 +3,8 @@
 #
 # For each layout of the test files (op-type and definition), the script measures three runs: one after all files were
 # deleted, one with no change, and one after a change of one definition. For comparison, it measures how long it takes
-# to write and rename the same number of temporary files. The first run may take at most 1 s, and the second at most 50
-# ms.
+# to write and rename the same number of temporary files. The run after the deletion may take at most 1 s, and the run
+# with no change at most 50 ms.
 set -eu
 build=$(cd "${1:-build}" && pwd) n=${2:-1000}
 here=$(cd "$(dirname "$0")" && pwd)

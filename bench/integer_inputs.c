@@ -3,7 +3,7 @@
  *   integer_inputs FILE
  *
  * FILE is JSON: [[path of a definition, op_type, name, [{axis: value}…]]…]. Prints a JSON line for each case: {input:
- * value}. A value is a number or the list of the elements. The line is {} if no op family makes the case.
+ * value}. A value is a number or the list of the elements. The line is {} if no op family supports the definition.
  * bench/bare_loop.py gives these inputs to its loop, because references refuse random lengths, offsets and page
  * tables. */
 #include <fcntl.h>

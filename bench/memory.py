@@ -5,9 +5,9 @@ ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a ru
 Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this
 is what Python, torch and its libraries need. The second list has the cases with large tensors that need the most
 memory in proportion to their tensors. Each line has three figures. The first is the address space that the reference
-added while it was loaded and while it ran. The memory limit never counts more than this address space. The second is
-the size of the case's tensors, and the third is the ratio of the first two. The function memory_limit_of in
-workers/pool/memory_limit.c is based on these figures."""
+added while it was loaded and while it ran. The memory that counts towards reftest's memory limit is never more than
+this. The second is the size of the case's tensors, and the third is the ratio of the first two. The function
+memory_limit in workers/pool/memory_limit.c is based on these figures."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# In bytes. The memory limit has a constant, which follows from cases with smaller tensors, and a factor, which follows
-# from the other cases.
+# The memory limit is a constant plus a multiple of the size of the tensors. The constant follows from the cases with at
+# most SMALL bytes of tensors, and the factor follows from the other cases.
 SMALL = 16 << 20
 MEASURED = '''
 import os as _os

@@ -5,8 +5,8 @@ Each FILE is the output of `reftest verify --ground-truth all --format json`. Fo
 for each library that was tried for a case of the family:
 
     cases     number of cases for which the library computed a ground truth
-    agreed    number of these cases in which the library agreed with the other ground truths
-    margin    the largest |library - builtin| / bound over the cases that both computed
+    agreed    number of cases in which the library agreed with the other ground truths
+    margin    the largest |library - builtin| / bound over the cases for which both ground truths were computed
     compile   the longest preparation of a case (imports, compilation and first launches), in seconds
     ms        the median time of a case, over cases without preparation
 

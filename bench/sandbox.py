@@ -8,9 +8,9 @@ time in the sandbox, and their difference. The program measures the processor ti
 time changes with the load.
 
 The program then measures a warm case: a case in a process that has run this case before. For this, the program forks a
-tenth of the pairs. Each child computes a small rmsnorm once, and then CASES more times. The program prints two
-processor times: that of a whole child, and that of a warm case. For each time, it prints the medians outside and inside
-of the sandbox, and the quartiles of the differences."""
+tenth as many pairs of children. Each child computes a small rmsnorm once, and then CASES more times. The program prints
+two processor times: that of a whole child, and that of a warm case. For each time, it prints the medians outside and
+inside of the sandbox, and the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -66,8 +66,8 @@ def norm_ms():
 
 
 def working(inside):
-    """Returns a function for `child`, and the read end and the write end of a pipe. The function calls `inside`,
-    computes, and writes its result to the pipe."""
+    """Returns a function, and the read end and the write end of a pipe. The function is an argument of child(): it
+    calls `inside`, computes, and writes its result to the pipe."""
     here, there = os.pipe()
 
     def work(given):

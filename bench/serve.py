@@ -22,7 +22,7 @@ class Server:
         self.calls = 0
 
     def call(self, tool, arguments):
-        """Returns the milliseconds and the bytes of the answer."""
+        """Returns the time of the call in milliseconds and the size of the answer in bytes."""
         self.calls += 1
         params = {"name": tool, "arguments": arguments}
         request = {"jsonrpc": "2.0", "id": self.calls, "method": "tools/call", "params": params}

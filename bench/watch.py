@@ -14,20 +14,20 @@ saves     Simulates an author: changes the computation of a small rmsnorm in pla
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
 
-checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time from git's exit to the plan and to the
-          last verdict.
+checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time from git's exit to the watcher's plan,
+          and the time from git's exit to the last verdict.
 
-bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
-          from the writer's exit to the last verdict.
+bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, cp and sed create no lock file. Counts the batches in
+          which the watcher verifies the files, and measures the time from the writer's exit to the last verdict.
 
-walls     Runs two watchers on equal datasets. For one of the watchers, the kernel refuses namespaces and Landlock
-          (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same load. Prints
-          the distribution of the times of both watchers, and of their differences.
+walls     Runs two watchers on equal datasets. One of them runs references without namespaces and Landlock, but with
+          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints the
+          distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. Three more names stand for pieces of the part `saves`: saves@PAUSE (PAUSE
-is in seconds), bursts, and comments.
+If no PART is given, all parts except walls run. Three more names stand for pieces of the part `saves`: saves@PAUSE
+(PAUSE is in seconds), bursts, and comments.
 """
 import glob
 import json
@@ -231,8 +231,8 @@ def git(root, *words):
 
 
 def checked_out(watch, root, branch):
-    """Returns the seconds from the end of `git checkout BRANCH` to the plan and to the last verdict. Also returns how
-    many definitions were planned and how many passed."""
+    """Returns two durations in seconds: from the end of `git checkout BRANCH` to the watcher's plan, and to the last
+    verdict. Also returns how many definitions the plan has, and how many passed."""
     ended = []
     checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
     checks_out.start()  # reads in a thread, because the watcher blocks if nobody reads its output
@@ -253,9 +253,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """Measures checkouts of branches in which every definition differs. First each branch is checked out once. The
-    cache then has the verdicts, but the watcher has not seen the files' contents. After the first checkouts, checkouts
-    alternate between two branches."""
+    """Measures checkouts of branches in which every definition differs. First each branch is checked out once: the
+    cache already has the verdicts, but the watcher has not seen the files' contents. Then checkouts alternate between
+    two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")
@@ -279,7 +279,8 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-# Programs that write many files one by one without git's lock. The cache already has the verdicts for the new contents.
+# Programs that write many files one by one. Unlike git, they create no lock file. The cache already has the verdicts
+# for the new contents.
 WRITERS = {
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(

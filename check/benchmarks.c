@@ -128,7 +128,7 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reports a trace whose workload or solution does not exist. Sets `covered` for the trace's workload. Increments
+/* Reports a trace whose workload or solution does not exist. Marks the trace's workload in `covered`. Increments
  * `failed` if the evaluation in the trace did not pass. */
 static void check_trace(const struct dataset_index *index, const struct checked_definition *definition, const char *path,
 			const struct place *place, const struct workload *trace, bool *covered, int *failed)

@@ -54,8 +54,8 @@ void findings_add(struct findings *f, enum severity severity, enum topic topic, 
 	add(f, (struct finding){severity, topic, arena_string(f->arena, path), line, 0, arena_string(f->arena, text.text)});
 }
 
-/* Reads a number and the ':' after the number. If no number with a ':' begins there, returns 0 and leaves `at`
- * unchanged. */
+/* Reads a number and the ':' after the number. If the text at `*at` does not begin with a number and a ':', returns 0
+ * and leaves `*at` unchanged. */
 static int take_number(const char **at)
 {
 	char *end;

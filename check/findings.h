@@ -52,8 +52,8 @@ void findings_add(struct findings *findings, enum severity severity, enum topic 
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
-/* Removes the findings whose number is `from` or higher, except those whose file is one of `paths` or is below one of
- * `paths`. "." stands for the whole dataset. */
+/* Goes through the findings whose number is `from` or higher: keeps a finding if its path is one of `paths` or is below
+ * one of them, and removes all others. "." stands for the whole dataset. */
 void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
 
 /* Puts a folder before the path of each finding whose number is `from` or higher. */

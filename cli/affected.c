@@ -1,6 +1,6 @@
 /* affected - lists the definitions and generated tests that depend on changed files (engine/affected.h). The user names
- * the changed files, or --since selects the files that changed since the merge base of two branches. The text output
- * has one name on each line, so that other commands can read it. */
+ * the changed files, or --since selects the files that changed since the merge base of HEAD and a given commit. The
+ * text output has one name on each line, so that other commands can read it. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -48,8 +48,8 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 	return git_changed_files(&repository, base, arena, out, err);
 }
 
-/* A definition in the list of deleted definitions may still exist in git, because a sparse checkout excludes it. Moves
- * such definitions to `aside`. */
+/* Moves the definitions that exist in git, but that git's sparse checkout excludes, from the list of deleted
+ * definitions to `aside`. */
 static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {

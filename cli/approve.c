@@ -112,7 +112,7 @@ static int write_file(const struct result *result, const struct approval *approv
 	return rc < 0 ? -1 : 0;
 }
 
-/* Returns the existing approval of exactly this code, or NULL if there is none. */
+/* Returns the existing approval if it approves exactly the code of the current reference, and NULL otherwise. */
 static const struct approval *approved_before(const struct result *result, const char *path, struct arena *arena)
 {
 	struct buf bytes = {0};

@@ -11,8 +11,8 @@
 
 extern char **environ;
 
-/* Runs another program with the same access to files as this program. Blocks no signals in this other program, so that
- * Ctrl-C ends it. Returns its exit status, or -1. */
+/* Runs another program with the same access to files as this program. Unblocks all signals in this other program, so
+ * that Ctrl-C ends it. Returns its exit status, or -1. */
 static int run_program(const char *const *words)
 {
 	posix_spawnattr_t attributes;

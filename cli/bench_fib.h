@@ -4,9 +4,9 @@
 
 #include "engine/run.h"
 
-/* Prints a heading and runs `flashinfer-bench run` on the definitions of the run. flashinfer-bench measures the
- * dataset's solutions with its own method, and saves nothing. If the interpreter of the run does not have this command,
- * or if the command fails, prints a sentence on stderr. reftest's exit status stays the same. */
+/* Prints a heading, and runs `flashinfer-bench run` on the definitions of `run`. flashinfer-bench measures the
+ * dataset's solutions with its own method, and saves nothing. If the Python interpreter does not have flashinfer-bench,
+ * or if flashinfer-bench fails, prints a sentence on stderr. reftest's exit status stays the same. */
 void bench_fib(const struct run *run);
 
 #endif

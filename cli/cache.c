@@ -1,5 +1,4 @@
-/* cache - the subcommands that work on the stored verdicts of a root: statistics, export, import, check and garbage
- * collection.
+/* cache - the subcommands that work on the stored verdicts of a dataset, for example `cache export` and `cache gc`.
  *
  * The table at the end lists the subcommands. The code in cache/ does the work; this file parses arguments and prints
  * results. */
@@ -46,8 +45,8 @@ static const struct option_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Opens the store of the root. On failure, returns NULL and sets the exit status `code`. If a read-only command finds
- * no cache, sets `code` to EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
+/* Opens the store of the dataset. On failure, returns NULL and sets the exit status `code`. If a read-only command
+ * finds no cache, sets `code` to EXIT_UNVERIFIED, because a missing cache is neither a success nor an error. */
 static struct store *open_store(struct program *program, bool read_only, int *code, struct err *err)
 {
 	struct err note = {""};
@@ -217,8 +216,7 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* The conditions that an imported verdict must meet. The conditions concern the signature of the verdict, and what the
- * verdict's reference could reach. */
+/* The conditions that an imported verdict must meet: its signature, and the containment in which its reference ran. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -244,9 +242,11 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set and the option is not given,
- * references must have been fully contained. Any other reference could have read the key, and could have signed any
- * verdict. The settings of the dataset do not weaken this requirement, because their author may be a stranger. */
+/* Returns the containment in which the references of imported verdicts must have run: the value of
+ * --require-containment or, without this option, of the settings. If $REFTEST_CACHE_KEY is set and
+ * --require-containment is not given, returns "full". A reference that was not fully contained could have read the key,
+ * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because their
+ * author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -365,8 +365,8 @@ static void note_result(const struct result *result, struct buf *subjects, struc
 	arena_free(&arena);
 }
 
-/* Adds the names of definitions that git's sparse checkout excludes. `gc` keeps the verdicts of these definitions,
- * because git still has them. */
+/* Adds the digests of the names of definitions that git's sparse checkout excludes. `gc` keeps the verdicts of these
+ * definitions, because git still has them. */
 static int note_sparse(const struct dataset *dataset, struct buf *definitions, struct err *err)
 {
 	struct sparse sparse = {.asked = false};
@@ -384,8 +384,8 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 	return rc;
 }
 
-/* Collects the names of all definitions in the working tree, and the subjects of all their cases: cases of every size,
- * edge cases and gradient cases. */
+/* Collects the digests of the names of all definitions in the working tree, and the subjects (cache/fingerprint.h) of
+ * all their cases: cases of every size, edge cases and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {
@@ -400,7 +400,7 @@ static int present_tree(struct program *program, struct buf *subjects, struct bu
 	if (code == 0 && (run_select(&run, NULL, 0, NULL, 0, err) < 0 || run_to_end(&run, err) < 0))
 		code = EXIT_INTERNAL;
 	if (code == 0 && run.interrupted)
-		code = EXIT_INTERRUPTED; /* the list of subjects is incomplete, so `gc` must not remove any verdict */
+		code = EXIT_INTERRUPTED; /* the list of cases is incomplete, so `gc` must not remove any verdict */
 	for (int i = 0; code == 0 && i < run.count; i++)
 		note_result(run.results[i], subjects, definitions);
 	if (code == 0 && note_sparse(&run.dataset, definitions, err) < 0)

@@ -8,7 +8,7 @@
 #include "engine/run.h"
 
 struct cached_run {
-	struct run_options options; /* cached_run sets the members cached_only, dry_run and each */
+	struct run_options options; /* cached_run sets `cached_only`, `dry_run` and `each` */
 	const struct words *names, *op_types; /* select definitions; NULL: all definitions */
 	/* Prints the finished run, and returns the exit status. If the run has problems (run.problem_count), they are
 	 * already printed. */

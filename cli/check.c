@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more definitions than this lack descriptions, the text output gives only their number. */
+/* If more than DESCRIPTIONS_LISTED definitions lack descriptions, the text output gives only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in the dataset that are checked. */
@@ -59,7 +59,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Adds a path to the target with this root. */
+/* Adds `path` to the target whose root is `root`. */
 static void add_path(struct targets *targets, const char *root, const char *prefix, const char *path)
 {
 	struct target *target = NULL;
@@ -75,8 +75,7 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 	string_list_add(&target->paths, path);
 }
 
-/* Returns whether the path `below`, relative to the root of a dataset, is among the files that a check of the dataset
- * reads. */
+/* Returns whether the check of a dataset reads the file `below`, a path relative to the root of the dataset. */
 static bool is_read(const char *below)
 {
 	static const char *const folders[] = {"definitions", "workloads", "truths", "approved", "solutions", "traces"};
