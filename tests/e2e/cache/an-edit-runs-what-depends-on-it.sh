@@ -72,7 +72,7 @@ expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000003']['cached'
 expect_cached $((norms + gemms))
 reverted
 
-# The last bytes of the blob belong to the tensor `weight`, and only one workload line reads this tensor.
+# The last bytes of the safetensors file belong to the tensor `weight`, and only one workload line reads this tensor.
 printf '\100\077' | dd of=$rows bs=1 seek=$(($(wc -c <$rows) - 2)) conv=notrunc 2>/dev/null
 verify
 expect_exit 0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# After a source file of kernels/rmsnorm/ is edited and reftest is rebuilt, exactly the rmsnorm cases run again. With the
-# old build, the old verdicts are accepted again. The program refuses to load the library of another build.
+# After a source file of kernels/rmsnorm/ is edited and reftest is rebuilt, exactly the rmsnorm cases run again. With
+# the old build, the old verdicts are accepted again. Each build refuses to load the kernels library of the other build.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 

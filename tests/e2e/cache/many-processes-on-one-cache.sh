@@ -1,7 +1,7 @@
 #!/bin/sh
-# While a watcher follows edits, sixty-four concurrent processes verify, import, export, collect garbage and check on
-# one cache, and some of them are killed. All processes terminate, none reports a wrong status, and in the end every
-# verdict is stored and correct.
+# While a watcher follows edits, sixty-four concurrent processes use one cache for verify, import, export, gc and check,
+# and some of them are killed. All processes terminate, none reports a wrong status, and in the end every verdict is
+# stored and correct.
 . "$(dirname "$0")/../harness.sh"
 interpreter=$build/tests/faults/interpreter # a program that imitates Python and torch within a millisecond
 [ -x "$interpreter" ] || fail "there is no $interpreter: make unit-tests builds it"

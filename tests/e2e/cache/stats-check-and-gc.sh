@@ -19,7 +19,7 @@ expect "r['misses']['nothing_stored'] == $all and r['misses']['forced'] == $all"
 run cache path
 expect_says '.reftest/cache'
 
-# After an edit is undone, the store still has verdicts of the edited text. No definition needs these verdicts, but gc
+# After an edit is undone, the cache still has verdicts of the edited text. No definition needs these verdicts, but gc
 # keeps them because they are recent.
 cp definitions/rmsnorm/tiny_norm.json "$work/before"
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'

@@ -54,7 +54,7 @@ looks
 looks --no-namespaces
 looks --no-landlock
 
-# References cannot see a folder of libraries that contains the home directory, whatever HOME says.
+# References cannot see the home directory even if LD_LIBRARY_PATH names it, whatever the value of HOME is.
 [ "$home" != / ] || skip "the home directory is the root"
 export LD_LIBRARY_PATH="$home"
 HOME=/nowhere

@@ -56,8 +56,7 @@ expect_exit 0
 sleep 2.1 # so that the cache may remember the file
 verify --force
 expect_exit 0
-# The byte is in the machine code. The byte is changed through a mapping, and then the old modification time is
-# restored.
+# One byte of the library's machine code is changed through a mapping, and then the old modification time is restored.
 "$python" -IS - "$library" "$(nm "$library" | awk '$3 == "compare_finish" { print $1 }')" <<'END'
 import mmap, os, sys
 path, place = sys.argv[1], int(sys.argv[2], 16)

@@ -2,8 +2,8 @@
 # own interpreter: the test checks what a reference can reach.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
-# names as possible. The test makes the same attempts in four ways: with all layers that this machine has, without
-# Landlock, without namespaces, and without both.
+# names as possible. The test makes the same attempts in four ways: with all layers of the sandbox that this machine
+# supports, without Landlock, without namespaces, and without both.
 . "$(dirname "$0")/../harness.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the attempts use numbers of system calls of x86-64"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"

@@ -6,7 +6,7 @@
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 given tiny_gemm
 
-# `weak ARGUMENT…`: runs reftest without the layers that hide the user's files from references.
+# `weak ARGUMENT…`: runs reftest without the layers of the sandbox that hide the user's files from references.
 weak() {
 	step="restricted reftest $*"
 	status=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
 # The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. The coordinator's
-# output and exit status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no
+# output and exit status are those of `reftest verify`, and a second run executes no cases. If a worker is killed, no
 # verdict is lost. If the coordinator is killed, the next run continues from the stored verdicts. The rules of
 # scheduling are tested in tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
@@ -25,7 +25,8 @@ PYTHONPATH="$top/python/reftest_ray" exec "$python" -B -m reftest_ray --local --
 W
 chmod +x "$work/reftest-ray"
 
-# `fleet COMMAND ARGUMENT…`: calls a function of the harness with the coordinator instead of reftest.
+# `fleet COMMAND ARGUMENT…`: calls the function COMMAND of harness.sh, so that it runs the coordinator instead of
+# reftest.
 fleet() {
 	reftest=$work/reftest-ray
 	"$@"
