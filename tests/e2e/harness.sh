@@ -19,7 +19,7 @@ build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
 # Tests use Python interpreters that have already imported torch (tests/imported_torch/server.py). A test with "# own
 # interpreter: WHY" at its head starts its own interpreters instead. So does a test after a call of `own_interpreters`.
-# $pytest: the words that follow $python to run plain pytest.
+# `$python $pytest` runs pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"
@@ -71,9 +71,9 @@ test_end() {
 	exit "$code"
 }
 
-# Lists the processes of this test, except zombies: the processes in a session that `run` started, and the processes
-# whose environment has the test's mark, in any session. (If a process has disabled debugging of itself, only root can
-# read its environment.)
+# Lists the processes of this test, except zombies: the processes in a session that `run` started, and, in any session,
+# the processes with the test's REFTEST_TEST in their environment. (If a process has disabled debugging of itself, only
+# root can read its environment.)
 processes() {
 	{
 		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
@@ -155,8 +155,8 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
-# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. Replaces the file in one step. If it truncated the
-# file and then wrote to it, a watcher could report an empty file in between.
+# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. `edit` replaces the file in one step. If `edit`
+# truncated the file and then wrote to it, a watcher could report an empty file in between.
 edit() {
 	"$python" -I -S -c '
 import os, sys
@@ -174,7 +174,7 @@ os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 
 # `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of tell_started or gate ends
 # the wait of `started`. gate then waits until the file GO exists; if GO already exists, gate does nothing. References
-# can reach no file of the test. Therefore their runner opens the test's folder before it enters the sandbox.
+# cannot access the test's files. Therefore their runner opens the test's folder before it enters the sandbox.
 with_gates() {
 	cat >"$work/gates.py" <<P
 import builtins, os, time
@@ -347,7 +347,7 @@ expect() {
 
 expect_ran() { expect "s['cases_run'] == $1"; }
 expect_cached() { expect "s['cases_cached'] == $1"; }
-# `expect_status NAME STATUS [REASON]`: expects that the definition NAME has this status and this reason.
+# `expect_status NAME STATUS [REASON]`: expects that the definition NAME has the status STATUS and the reason REASON.
 expect_status() {
 	expect "d['$1']['status'] == '$2'"
 	[ -z "${3:-}" ] || expect "d['$1']['reason'] == '$3'"

@@ -47,8 +47,8 @@ asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_
 layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"
 
-# gemma_rmsnorm and rmsnorm share all code except the code that applies the weight. Source files that only GPU kernels
-# include do not affect the digest of the code that generates inputs.
+# gemma_rmsnorm and rmsnorm share the code in kernels/common/norm. Source files that only GPU kernels include do not
+# affect the digest of the code that generates inputs.
 norms='gemma_rmsnorm rmsnorm '
 edit_of kernels/common/norm/rms_input_values.h "$norms" "$norms"
 edit_of kernels/common/norm/rms.cu "$norms" ''

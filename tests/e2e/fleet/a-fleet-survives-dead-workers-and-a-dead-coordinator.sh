@@ -49,13 +49,13 @@ expect_exit 0
 expect_says 'worker 1 died (' '); its requests are sent to other workers' '3 definitions: 3 passed; 0 cases run'
 all=$(stored)
 
-# A second run executes nothing, and prints what verify prints.
+# A second run executes no cases, and prints what verify prints.
 fleet run --workers 1
 expect_exit 0
 expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'
 
-# The coordinator is killed when only `waits` is left. The finished verdicts are stored, the workers end, and the next
-# run executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
+# The coordinator is killed when only the definition `waits` is left to verify. The finished verdicts are stored, the
+# workers end, and the next run executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
 printf '%s\n' "$gated" | sed 's/1e-6/1e-2/; /gate/d' | define wrong
 rm -rf .reftest "$work/go"
 fleet begin --workers 1 --op-type gemm

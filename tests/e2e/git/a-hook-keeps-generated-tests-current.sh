@@ -1,7 +1,7 @@
 #!/bin/sh
 # If a commit would make generated tests out of date, the hook updates them, and rejects the commit until they are
 # added. If the working tree has other changes of definitions or tests, the hook does not update the tests, and says so.
-# A dataset without generated tests gets none.
+# In a dataset without generated tests, the hook generates none.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

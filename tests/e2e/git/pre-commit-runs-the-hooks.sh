@@ -19,8 +19,8 @@ do_run() { # do_run WORD…: runs a command and stores its output and exit statu
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
 
-# This repository contains the only file of reftest that pre-commit needs: the list of hooks. reftest is on PATH, as if
-# it were installed.
+# The repository $work/ours contains the only file of reftest that pre-commit needs: the list of hooks. reftest is on
+# PATH, as if it were installed.
 mkdir -p "$work/ours" "$work/bin"
 cp "$top/.pre-commit-hooks.yaml" "$work/ours/"
 git -C "$work/ours" init -q

@@ -51,7 +51,7 @@ expect_status right failed numeric
 fuse right "$right"
 rm definitions/fused/epsilon.json definitions/fused/scale.json
 
-# If the families cannot compute a chain, the chain is skipped, and a message says why.
+# If the op families cannot compute a chain, the chain is skipped, and a message says why.
 for bad in \
 	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing states the value of eps; add \"constants\": {\"eps\"" \
 	"other|[dict(right[0], constants={'eps': 1e-5, 'epsilon': 1}), right[1]]|ground_truth/0 (rmsnorm): the operation has no constant \"epsilon\"" \
