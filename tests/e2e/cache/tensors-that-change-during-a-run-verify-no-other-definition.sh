@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. The tensors of a definition are replaced while
-# its reference runs. No verdict is stored for the case that runs, nor for a second workload line with the same tensors.
+# its reference runs. No verdict is stored for the case that runs, or for a second workload line with the same tensors.
 # Another definition has the same subject digest and its own copy of the tensors, which does not change. The case of
 # this other definition runs and reuses no verdict.
 . "$(dirname "$0")/../harness.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # If the system delegates a control group to reftest, all processes of a reference share one memory limit, which
 # includes shared memory. No control group is left after a run. Without such a group, each process has its own limits.
 . "$(dirname "$0")/../harness.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # If a dataset is below a folder that references may read, the dataset is hidden from references, with and without a
 # mount namespace. The home directory is also hidden if HOME is missing or names another directory.
 . "$(dirname "$0")/../harness.sh"

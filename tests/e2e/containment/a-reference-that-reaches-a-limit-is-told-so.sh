@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # --memory limits the memory of a reference. The default limit leaves room for a reference that uses much more memory
 # than its tensors.
 . "$(dirname "$0")/../harness.sh"

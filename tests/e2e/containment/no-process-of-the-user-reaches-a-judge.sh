@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # No other process of the user can open the memory of the main process, of a judge, or of the process that talks to the
 # remote cache, not even while one of them starts. The attacker in this test is a process of the same user without a
 # sandbox, so it can do more than a reference can. The attacker attacks each new process as soon as this process has a

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
 # names as possible. The test makes the same attempts in four ways: with all layers of the sandbox that this machine
@@ -180,7 +180,7 @@ expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
-# Without Landlock and namespaces, references can reach files and processes of the user, and the verdict says so.
+# Without Landlock and namespaces, references can access files and processes of the user, and the verdict says so.
 run_weak() {
 	status=0
 	"$work/restrict" --no-namespaces --no-landlock "$reftest" "$@" >"$work/out" 2>"$work/err" || status=$?

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # While a reference runs, the key and the address of the remote cache are not in /proc/PID/environ of any process of the
 # run.
 . "$(dirname "$0")/../harness.sh"

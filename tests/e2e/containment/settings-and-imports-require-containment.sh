@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
 # An import with a key accepts only verdicts of fully contained references, unless an option allows others.
 . "$(dirname "$0")/../harness.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # The dataset's own ground truth for a definition (a file in truths/) runs in a process of its own, in the same sandbox
 # as a reference. It cannot read the reference or the reference's outputs, and the reference cannot read the ground
 # truth or its outputs. --ground-truth can select this ground truth. The watcher verifies again if the file changes, and

@@ -2,7 +2,7 @@
 # Through a remote cache, a machine finds a verdict that another machine computed with a library. The verdict is found
 # if only this library was called, if several libraries were called and agreed, and if another library was skipped
 # before this one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On
-# request, a machine that has neither a GPU nor the library accepts a verdict that was computed on a GPU.
+# request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # A machine has gaps if its sandbox lacks some layers. If a remote has the verdict of a fully contained reference, a
 # machine with gaps does not replace it. If the remote has no verdict, a machine with gaps writes its verdict, and a
 # verdict of a fully contained reference later replaces it.
