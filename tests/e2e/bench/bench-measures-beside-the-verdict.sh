@@ -21,7 +21,7 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# This reference counts its calls, and fails from the third call on. The verdict needs two or three calls. A latency
+# This reference counts its calls, and fails from the fourth call on. The verdict needs two or three calls. A latency
 # needs more calls.
 define tired <<P
 import torch
@@ -98,7 +98,7 @@ run verify --format json --device "$device" --sizes small --jobs 1 fast
 expect_exit 0
 expect "all('latencies' not in case for case in d['fast']['cases'])"
 
-# Text, and usage errors.
+# The text format, and usage errors.
 run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# After an edit, exactly the cases that depend on the edited part run, and `explain` names the edited field. The edits:
-# one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. After the
-# edit is undone, no case runs, because the old verdicts are still stored.
+# After an edit, only the cases that depend on the edited part run again, and `explain` names the edited field. The
+# edits: one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file.
+# After the edit is undone, no case runs, because the old verdicts are still stored.
 . "$(dirname "$0")/../harness.sh"
 
 norm=definitions/rmsnorm/tiny_norm.json gemm=definitions/gemm/tiny_gemm.json

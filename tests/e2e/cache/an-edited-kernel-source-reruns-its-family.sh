@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 
-# A copy of the sources with their object files, so that only changed files are compiled.
+# Copies the sources and their object files, so that only changed files are compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
 (cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web fleet serve \

@@ -50,7 +50,7 @@ expect_ran 0
 verify
 expect_exit 0
 
-# Changes one byte of a stored verdict, in the text of the device class, where LMDB itself does not notice damage.
+# Changes one byte in the device class of a stored verdict. LMDB itself does not notice this damage.
 cache=.reftest/cache/data.mdb
 cp $cache "$work/whole"
 found=0

@@ -111,7 +111,7 @@ grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
 is_file elsewhere/sglang/file text
 [ ! -e elsewhere/flashinfer ] && [ ! -e elsewhere/flashinfer-trace ] || fail "--only sglang touched another repository"
 
-# Without the server, a message gives the command, and the earlier checkout is kept.
+# If the server is unreachable, a message gives the command with which to try again, and the earlier checkout is kept.
 mv "$mirror" "$work/away"
 clone --only flashinfer
 expect_exit 1

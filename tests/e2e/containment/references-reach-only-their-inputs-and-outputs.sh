@@ -145,8 +145,8 @@ def run(hidden_states, weight):
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 P
 
-# `tried LIST OPTION…`: runs reftest under tools/restrict.c with the OPTIONs, and expects that exactly the attempts in
-# LIST succeed.
+# `tried LIST OPTION…`: runs reftest under tests/e2e/tools/restrict.c with the OPTIONs, and expects that exactly the
+# attempts in LIST succeed.
 tried() {
 	list=$1
 	shift

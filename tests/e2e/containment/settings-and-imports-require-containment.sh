@@ -1,6 +1,6 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can access.
-# In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
+# In every command, the setting require-containment of reftest.toml has the effect of the option --require-containment.
 # An import with a key accepts only verdicts of fully contained references, unless an option allows others.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"

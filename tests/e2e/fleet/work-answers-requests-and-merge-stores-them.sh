@@ -40,7 +40,7 @@ expect_exit 3
 lines "[e['definition'] for e in a] == ['gemm/tiny_gemm', 'rmsnorm/tiny_norm'] and all(e['whole'] for e in a)"
 lines "all(case['seconds'] > 0 for e in a for case in e['cases'])"
 
-# The requests name one case of one definition and all cases of another, and contain every kind of mistake.
+# The requests name one case of one definition and all cases of another. Among them is every kind of bad request.
 "$python" -I -S - "$work" <<'P'
 import json, sys
 gemm, norm = [json.loads(line) for line in open(sys.argv[1] + "/requests")]
@@ -141,7 +141,7 @@ exec 9>&-
 lines "a[0]['event'] == 'worker'"
 expect_no_process
 
-# A worker that cannot work says so at once.
+# If `reftest work` cannot use a device, it reports this at once.
 piped /dev/null work --device cuda:0,0
 expect_exit 2
 expect_says 'twice'

@@ -7,7 +7,7 @@ export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_P
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
 git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
-# `commit STATUS WORD…`: expects this exit status of `git commit WORD…`
+# `commit STATUS WORD…`: expects that `git commit WORD…` exits with STATUS
 commit() {
 	wanted=$1
 	shift

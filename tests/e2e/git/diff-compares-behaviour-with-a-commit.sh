@@ -1,8 +1,8 @@
 #!/bin/sh
 # For each changed definition, `reftest diff` runs the current reference and the reference of the same definition in a
-# commit. It says whether the references have the same code and differ only as texts. If their code differs, it says
-# whether their outputs are the same, differ within the bounds, or differ by more. `reftest diff` stores nothing, and
-# needs no ground truth. If a reference cannot run, its definition is not compared.
+# commit. It says whether both references have the same code. If their code differs, it says whether their outputs are
+# the same, differ within the bounds, or differ by more. `reftest diff` stores nothing, and needs no ground truth. If a
+# reference cannot run, its definition is not compared.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

@@ -104,7 +104,7 @@ ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c
 printf '#!/bin/sh\nexec "%s" --no-namespaces --no-landlock "%s" "$@"\n' "$work/restrict" "$reftest" >"$work/restricted"
 chmod +x "$work/restricted"
 reftest=$work/restricted
-own_interpreters # which have what reftest lacks
+own_interpreters # the interpreters that tests share are not restricted
 PLANTED=dies verify --ground-truth flashinfer,builtin --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'} and not any(all_of('tiny_gemm', 'kept'))"

@@ -4,7 +4,7 @@
 # position.
 . "$(dirname "$0")/../harness.sh"
 
-# `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the correct chain or with CHAIN.
+# `fuse NAME BODY [CHAIN]`: defines a norm followed by a matrix product, with the correct chain or with CHAIN.
 fuse() {
 	mkdir -p definitions/fused
 	"$python" -I -S - "$@" <<'P'
