@@ -97,7 +97,7 @@ print(dict(counts))
 sys.exit("\n".join(wrong[:5]) if wrong or sum(counts.values()) != 64 else 0)
 P
 expectations=$((expectations + 64))
-wrong_statuses() { # wrong_statuses TURN: the edited definitions with a wrong status
+wrong_statuses() { # wrong_statuses TURN: expects the right status of each definition after the edit TURN
 	"$python" -I -S -c '
 import json, sys
 sys.path.insert(0, sys.argv[1])

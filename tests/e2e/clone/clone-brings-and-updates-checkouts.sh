@@ -17,13 +17,13 @@ for name in sglang flashinfer flashinfer-trace; do
 	do_git -C "$work/$name" commit -q -m first
 	do_git -C "$work/$name" push -q "$mirror/$name.git" trunk
 done
-push() { # push NAME: commits what the working tree of NAME has, and pushes it
+push() { # push NAME: commits the working tree of NAME, and pushes the commit
 	do_git -C "$work/$1" add -A
 	do_git -C "$work/$1" commit -q -m next
 	do_git -C "$work/$1" push -q "$mirror/$1.git" trunk
 }
 clone() { run clone --mirror "$mirror" "$@"; }
-status_of() { # status_of NAME STATUS: what repos_config.json says; its commit is the one that is checked out
+status_of() { # status_of NAME STATUS: expects this status in repos_config.json, and the commit that is checked out
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
 import json, subprocess, sys

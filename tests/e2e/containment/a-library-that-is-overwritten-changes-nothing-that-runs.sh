@@ -43,7 +43,7 @@ expect_exit 0
 expect_status a_waits passed
 expect_status b_comes_later passed
 
-refused() { # refused: the library that is there now is not used
+refused() { # refused: expects that reftest does not use the changed library
 	run verify --device "$device" --sizes small --jobs 1 --force
 	expect_exit 4
 	expect_says 'the library was not built with this program'

@@ -23,7 +23,7 @@ runs() { # runs PROGRAM: runs all cases and writes their verdicts to the remote
 	expect_ran "$all"
 	reftest=$strong
 }
-remote_has() { # remote_has FULL: the verdicts of the remote are those of a fully contained reference, or (False) none is
+remote_has() { # remote_has FULL: expects that all verdicts of the remote (FULL is True) or none (False) say "full"
 	forget
 	verify --cached-only
 	expect_exit 0
