@@ -5,14 +5,15 @@
  *   oracles FAMILY                 runs the family's cases
  *   oracles FAMILY --mistakes      runs short cases with each value of op_case.mistake
  *
- * The cases are those of engine/cases.c: the sizes small and medium, both sets of input values, and for each optional
- * input the smallest case without it. All cases run on the CPU. If the family has its own code to judge or weigh
- * outputs, this code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
- * sizes are generated do not count as covered.
+ * The cases are those of engine/cases.c: the sizes small and medium with both sets of input values, and, for each
+ * optional input, the smallest case without this input. All cases run on the CPU. If a family has op.judge or op.weigh,
+ * these functions compare the oracle's outputs with themselves, because no reference runs here. Lines that run only
+ * while inputs and sizes are generated do not count as covered.
  *
- * --mistakes counts the lines that the oracle needs for diagnoses: op.mistakes lists the values of op_case.mistake. To
- * save time, it runs only the first small case of each definition and the small cases with few elements. The inputs are
- * those of the same cases without --mistakes, because op_mistake.before and op_mistake.after do not run. */
+ * With --mistakes, the oracle runs with each value of op_case.mistake that op.mistakes lists. These runs count the
+ * lines that only diagnoses need. To save time, only the first small case of each definition and the small cases with
+ * few elements run. op_mistake.before and op_mistake.after do not run, so a case has the same inputs with --mistakes
+ * and without it. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,9 +31,9 @@
 #include "kernels/core/op.h"
 #include "workers/protocol/job.h"
 
-enum { FEW_ELEMENTS = 1 << 16 }; /* in all inputs of a case that --mistakes runs */
+enum { FEW_ELEMENTS = 1 << 16 }; /* a small case has "few elements" if its inputs have at most this many in total */
 
-/* A function of libgcov that adds the counters to their files, and resets them. */
+/* Functions of libgcov. The first adds the counts of executed lines to the .gcda files, the second sets them to 0. */
 extern void __gcov_dump(void);
 extern void __gcov_reset(void);
 
@@ -40,7 +41,7 @@ struct subject {
 	struct op_problem problem;
 	const struct op *op;
 	int variant;
-	bool mistakes; /* whether the oracle computes mistakes */
+	bool mistakes; /* the option --mistakes */
 	struct arena arena;
 };
 

@@ -19,7 +19,7 @@ build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
 # Tests use Python interpreters that have already imported torch (tests/imported_torch/server.py). A test with "# own
 # interpreter: WHY" at its head starts its own interpreters instead. So does a test after a call of `own_interpreters`.
-# $pytest: the words that follow $python to run plain pytest.
+# `$python $pytest` runs pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"
@@ -71,9 +71,9 @@ test_end() {
 	exit "$code"
 }
 
-# Lists the processes of this test, except zombies: the processes in a session that `run` started, and the processes
-# whose environment has the test's mark, in any session. (If a process has disabled debugging of itself, only root can
-# read its environment.)
+# Lists the processes of this test, except zombies: the processes in a session that `run` started, and, in any session,
+# the processes with the test's REFTEST_TEST in their environment. (If a process has disabled debugging of itself, only
+# root can read its environment.)
 processes() {
 	{
 		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
@@ -155,8 +155,8 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
-# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. Replaces the file in one step. If it truncated the
-# file and then wrote to it, a watcher could report an empty file in between.
+# `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. `edit` replaces the file in one step. If `edit`
+# truncated the file and then wrote to it, a watcher could report an empty file in between.
 edit() {
 	"$python" -I -S -c '
 import os, sys
@@ -174,7 +174,7 @@ os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 
 # `with_gates`: gives references the functions tell_started() and gate(STARTED, GO). A call of tell_started or gate ends
 # the wait of `started`. gate then waits until the file GO exists; if GO already exists, gate does nothing. References
-# can reach no file of the test. Therefore their runner opens the test's folder before it enters the sandbox.
+# cannot access the test's files. Therefore their runner opens the test's folder before it enters the sandbox.
 with_gates() {
 	cat >"$work/gates.py" <<P
 import builtins, os, time
@@ -211,7 +211,7 @@ P
 	export REFTEST_RUNNER="$work/runner.py"
 }
 
-# `make_relabel`: compiles tools/relabel.c to $work/relabel.
+# `make_relabel`: compiles tests/e2e/tools/relabel.c to $work/relabel.
 make_relabel() {
 	sanitize=
 	case $build in *-asan*) sanitize=-fsanitize=address,undefined ;; esac
@@ -292,8 +292,8 @@ open(work + "/awaited", "w").write(str(seen))' "$work" "$program" "$1" 2>"$work/
 		fail "$step: awaited $1: $(tail -n 1 "$work/python")"
 }
 
-# `expect_events EXPRESSION`: expects a Python expression to be true for the events that the last `await` read. a: the
-# list of these events; e: the last of them, for which `await` waited.
+# `expect_events EXPRESSION`: expects a Python expression to be true for the events that the last `await` read. In the
+# expression, `a` is the list of these events, and `e` is the last of them, for which `await` waited.
 expect_events() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -332,13 +332,13 @@ c = {(name, case["id"]): case for name, one in d.items() for case in one.get("ca
 all_of = lambda name, key: [case[key] for case in d[name]["cases"]]
 '
 
-# `value EXPRESSION`: prints the value of a Python expression over the last JSON. The expression may use the names that
-# `expect` defines.
+# `value EXPRESSION`: prints the value of a Python expression about the last JSON output. The expression may use the
+# names that `expect` defines.
 value() { "$python" -I -S -c "$json_names"'print(eval(sys.argv[2]))' "$work/out" "$1"; }
 
-# `expect EXPRESSION`: expects a Python expression over the last JSON to be true. r: the whole object; s: its summary;
-# d: definitions by name; c: cases by name and id; all_of(name, key): the values of that key in the cases of a
-# definition.
+# `expect EXPRESSION`: expects a Python expression about the last JSON output to be true. In the expression, `r` is the
+# whole object, and `s` is its summary. `d` has the definitions by name, and `c` the cases by name and id. `all_of(name,
+# key)` lists the values of this key in the cases of a definition.
 expect() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c "$json_names"'sys.exit(not eval(sys.argv[2]))' "$work/out" "$1" 2>"$work/python" ||
@@ -347,7 +347,7 @@ expect() {
 
 expect_ran() { expect "s['cases_run'] == $1"; }
 expect_cached() { expect "s['cases_cached'] == $1"; }
-# `expect_status NAME STATUS [REASON]`: expects that the definition NAME has this status and this reason.
+# `expect_status NAME STATUS [REASON]`: expects that the definition NAME has the status STATUS and the reason REASON.
 expect_status() {
 	expect "d['$1']['status'] == '$2'"
 	[ -z "${3:-}" ] || expect "d['$1']['reason'] == '$3'"
@@ -387,7 +387,7 @@ expect_no_process() {
 	no_process_left || fail "$step: processes are left: $(processes)"
 }
 
-# `fla_is_here`: makes flash-linear-attention and Triton available to $python, as tools/setup.sh --tests installs them.
+# `fla_is_here`: lets $python import the flash-linear-attention and the Triton that tools/setup.sh --tests installs.
 fla_is_here() {
 	find='import importlib.util as u, sys; sys.exit(not (u.find_spec("fla") and u.find_spec("triton")))'
 	if ! "$python" -c "$find"; then
@@ -407,7 +407,7 @@ ruff_is_here() {
 	[ -x "$ruff" ] || ruff=$(command -v ruff) || fail "there is no ruff: tools/setup.sh --tests installs it"
 }
 
-# `pytest_is_here`: makes pytest available to $python, as tools/setup.sh --tests installs it.
+# `pytest_is_here`: lets $python import the pytest that tools/setup.sh --tests installs.
 pytest_is_here() {
 	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
 		[ -d "$site" ] && PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}

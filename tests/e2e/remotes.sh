@@ -111,7 +111,7 @@ server_begins() {
 	port=$(cat "$work/port")
 }
 
-# `refusing_port_begins`: sets $port to a port that refuses connections until `end_servers`. A process keeps the port
+# `refusing_port_begins`: sets $port to a port that refuses connections until `end_servers`. A process binds the port
 # without listening, so that no other program can get the port in the meantime.
 refusing_port_begins() {
 	server_begins -c '

@@ -1,9 +1,9 @@
 #!/bin/sh
-# `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
-# stores the figures. The verdicts are those of `verify`. They are not stored, and the measured calls do not change
-# them.
+# `reftest bench` measures the latencies of the reference and of each ground truth that ran. It shows the latencies
+# beside the verdict, and stores them. The verdicts are the same as those of `verify`. `bench` does not store verdicts,
+# and the measured calls do not change them.
 . "$(dirname "$0")/../harness.sh"
-# While figures are tested, the interpreters are those of users.
+# To test latencies, reftest starts its own interpreters, as it does for users.
 runner=${REFTEST_RUNNER:-} provider=${REFTEST_PROVIDER:-}
 own_interpreters
 export REFTEST_PYTHON="$python"
@@ -21,8 +21,8 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# This reference counts its calls, and fails from the third call on. The verdict needs two or three calls. The figures
-# need more calls.
+# This reference counts its calls, and fails from the fourth call on. The verdict needs two or three calls. A latency
+# needs more calls.
 define tired <<P
 import torch
 
@@ -66,7 +66,7 @@ else
 	expect "all(case['latencies'][0]['timer'] == 'cuda_events' and case['latencies'][0]['cold']['median'] > 0 for name in d for case in d[name]['cases'])"
 fi
 
-# Another ground truth is measured in its own process.
+# A ground truth other than `builtin` is measured in its own process.
 bench fast --ground-truth all
 expect_exit 0
 expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
@@ -75,13 +75,13 @@ expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in c
 [ -z "$runner" ] || export REFTEST_RUNNER="$runner" REFTEST_PROVIDER="$provider"
 
 # A wrong reference fails, as it does with verify. A reference that fails only while it is measured still gets its
-# verdict, but no figures.
+# verdict, but no latency.
 bench wrong tired
 expect_exit 1
 expect_status wrong failed numeric
 expect "all(case['status'] == 'passed' and [one['name'] for one in case['latencies']] == ['builtin'] for case in d['tired']['cases'][:1])"
 
-# No verdict was stored in the cache, but the figures were.
+# `bench` stored the latencies, but no verdict.
 run verify --cached-only --device "$device" --sizes small fast
 expect_exit 3
 expectations=$((expectations + 1))
@@ -98,7 +98,7 @@ run verify --format json --device "$device" --sizes small --jobs 1 fast
 expect_exit 0
 expect "all('latencies' not in case for case in d['fast']['cases'])"
 
-# Text, and usage errors.
+# The text format, and usage errors.
 run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A dataset is copied to another path together with its cache, and every mtime changes. No case runs then, because the
-# store looks up verdicts by digests of the files' contents, and not by paths or times.
+# A dataset is copied to another path together with its cache, and every mtime changes. No case runs then, because
+# reftest looks up verdicts by digests of the files' contents, and not by paths or times.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 verify --sizes small,medium

@@ -34,7 +34,7 @@ damaged
 	tail -c +101 "$work/whole"
 } >$cache
 damaged
-# LMDB's format number in the first two pages of the file becomes 2.
+# In the first two pages of the cache file, LMDB's format number is set to 2.
 cp "$work/whole" $cache
 for page in 0 4096; do
 	printf '\002' | dd of=$cache bs=1 seek=$((page + 20)) conv=notrunc 2>/dev/null
@@ -47,7 +47,7 @@ run cache stats
 expect_says "$aside older or damaged caches"
 
 # The end of the file is missing, but its header is intact. Every verdict that can still be read is correct, and the
-# other cases run again.
+# cases of the lost verdicts run again.
 cp "$work/whole" $cache
 truncate -s 8192 $cache
 verify

@@ -1,8 +1,9 @@
 #!/bin/sh
 # A reference may depend on more than its source, its inputs and torch: on a file, a module, an environment variable,
-# the clock or another library. Such a reference is verified in every run. Its verdict is not stored, because a change
-# of the file or module would go unnoticed. reftest recognizes such a reference before it runs by suspicious words in
-# its source. (test_pool_references tests that reftest also detects files that Python opens.)
+# the clock or another library. Such a reference is verified in every run. Its verdict is not stored, because reftest
+# would not notice a change of, for example, the file or the module. By suspicious words in the source, reftest
+# recognizes such a reference before the reference runs. (test_pool_references tests that reftest also detects files
+# that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
@@ -60,9 +61,9 @@ def run(hidden_states, weight):
 $norm
 P
 
-# Each word below may read an environment variable, the clock, or something else outside the inputs. The test writes a
-# definition for each word. The clock and the name of the machine differ between runs. A reference that reads one of
-# them gets at most the verdict "checked".
+# Each statement or expression below may read an environment variable, the clock, or something else outside the inputs.
+# The test writes one definition for each of them. The clock and the name of the machine differ between runs. A
+# reference that reads one of them gets at most the verdict "checked".
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \
@@ -95,7 +96,7 @@ expect_exit 3
 expect "len(d) == 11 and not any(case['cached'] for case in c.values())"
 rm definitions/rmsnorm/word*.json
 
-# After the suspicious word is removed from the reference, the verdict is cached.
+# The verdict of a reference without a suspicious word is cached.
 define norm <<P
 import math
 import torch

@@ -1,7 +1,7 @@
 #!/bin/sh
-# After an edit, exactly the cases that depend on the edited part run, and `explain` names the edited field. The edits:
-# one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. After the
-# edit is undone, no case runs, because the old verdicts are still stored.
+# After an edit, only the cases that depend on the edited part run again, and `explain` names the edited field. The
+# edits: one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file.
+# After the edit is undone, no case runs, because the old verdicts are still stored.
 . "$(dirname "$0")/../harness.sh"
 
 norm=definitions/rmsnorm/tiny_norm.json gemm=definitions/gemm/tiny_gemm.json
@@ -72,7 +72,7 @@ expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000003']['cached'
 expect_cached $((norms + gemms))
 reverted
 
-# The last bytes of the blob belong to the tensor `weight`, and only one workload line reads this tensor.
+# The last bytes of the safetensors file belong to the tensor `weight`, and only one workload line reads this tensor.
 printf '\100\077' | dd of=$rows bs=1 seek=$(($(wc -c <$rows) - 2)) conv=notrunc 2>/dev/null
 verify
 expect_exit 0

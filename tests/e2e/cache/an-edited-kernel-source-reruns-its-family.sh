@@ -1,10 +1,10 @@
 #!/bin/sh
-# After a source file of kernels/rmsnorm/ is edited and reftest is rebuilt, exactly the rmsnorm cases run again. With the
-# old build, the old verdicts are accepted again. The program refuses to load the library of another build.
+# After a source file of kernels/rmsnorm/ is edited and reftest is rebuilt, exactly the rmsnorm cases run again. With
+# the old build, the old verdicts are accepted again. Each build refuses to load the kernels library of the other build.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 
-# A copy of the sources with their object files, so that only changed files are compiled.
+# Copies the sources and their object files, so that only changed files are compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
 (cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web fleet serve \

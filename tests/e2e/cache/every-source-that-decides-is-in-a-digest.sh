@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on. An
-# edit of one of these sources therefore makes reftest verify again. The exceptions are listed below, each with the
-# reason why no verdict depends on it.
+# Every source that is linked into the judge (the process that compares outputs) or into the kernels libraries is part
+# of a digest that verdicts depend on. An edit of one of these sources therefore makes reftest verify again. The
+# exceptions are listed below, each with the reason why no verdict depends on it.
 . "$(dirname "$0")/../harness.sh"
 
 cat >"$work/exceptions" <<'E'
@@ -67,7 +67,7 @@ sources_that_decide() {
 	} | grep -E '^[a-z].*\.(c|h|cu|cuh|json)$' | grep -v "^$(basename "$build")/" | sort -u
 }
 
-# `excepted FILE`: succeeds if the list of exceptions has the file.
+# `excepted FILE`: succeeds if FILE matches a pattern in the list of exceptions.
 excepted() {
 	while read -r pattern _; do
 		# shellcheck disable=SC2254 # a pattern
@@ -93,7 +93,7 @@ expectations=$((expectations + 1))
 unaccounted "$covered" >"$work/out"
 [ ! -s "$work/out" ] || fail "these are in no digest of tools/generate.sh, and are no exception of this test"
 
-# The check notices a digest that lacks a file.
+# If no digest covered one of these files, the check would report the file.
 for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/tolerance.h; do
 	grep -vx "$file" "$covered" >"$work/lacking"
 	expectations=$((expectations + 1))

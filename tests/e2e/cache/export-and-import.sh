@@ -11,7 +11,7 @@ run cache export "$work/verdicts"
 expect_exit 0
 expect_says "$all verdicts exported"
 
-# `fresh`: changes to another checkout, which has no cache.
+# `fresh`: copies the dataset to a new folder, with new mtimes and without the cache.
 fresh() {
 	rm -rf "$work/else where"
 	mkdir "$work/else where"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# While a watcher follows edits, sixty-four concurrent processes verify, import, export, collect garbage and check on
-# one cache, and some of them are killed. All processes terminate, none reports a wrong status, and in the end every
-# verdict is stored and correct.
+# While a watcher follows edits, sixty-four concurrent processes use one cache for verify, import, export, gc and check,
+# and some of them are killed. All processes terminate, none reports a wrong status, and in the end every verdict is
+# stored and correct.
 . "$(dirname "$0")/../harness.sh"
 interpreter=$build/tests/faults/interpreter # a program that imitates Python and torch within a millisecond
 [ -x "$interpreter" ] || fail "there is no $interpreter: make unit-tests builds it"
@@ -97,7 +97,7 @@ print(dict(counts))
 sys.exit("\n".join(wrong[:5]) if wrong or sum(counts.values()) != 64 else 0)
 P
 expectations=$((expectations + 64))
-wrong_statuses() { # wrong_statuses TURN: the edited definitions with a wrong status
+wrong_statuses() { # wrong_statuses TURN: expects the right status of each definition after the edit TURN
 	"$python" -I -S -c '
 import json, sys
 sys.path.insert(0, sys.argv[1])

@@ -3,8 +3,8 @@
 # invalidates the verdicts of these families, and no others. The same holds for a file that a shared source file
 # includes. The digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
 #
-# The lists of families below are written by hand. A new family that includes one of these sources must be added to the
-# source's list.
+# Below, each shared source has a list of the families that include it. The lists are written by hand: a new family must
+# be added to the lists of all shared sources that it includes.
 . "$(dirname "$0")/../harness.sh"
 cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/python" "$top/testgen" "$top/base" "$top/dataset" .
 # `digests NAME`: writes the digests of all families to $work/NAME/ops.inc.
@@ -28,7 +28,7 @@ append() {
 	before=$2
 }
 edit_of() { append '' "$@"; } # edit_of FILE TRUTH-OF INPUTS-OF
-# `checker`: prints the digest of the code that checks every family.
+# `checker NAME`: prints CHECKER_DIGEST of $work/NAME, the digest of the code that judges all families.
 checker() { grep CHECKER "$work/$1/kernels_digest.h"; }
 attention='dsa_paged gqa_paged gqa_ragged mla_paged mla_ragged '
 digests before
@@ -47,8 +47,8 @@ asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_
 layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"
 
-# The two norms share all code except their weights. Source files that only GPU kernels include do not affect the digest
-# of the code that generates inputs.
+# gemma_rmsnorm and rmsnorm share the code in kernels/common/norm. Source files that only GPU kernels include do not
+# affect the digest of the code that generates inputs.
 norms='gemma_rmsnorm rmsnorm '
 edit_of kernels/common/norm/rms_input_values.h "$norms" "$norms"
 edit_of kernels/common/norm/rms.cu "$norms" ''
@@ -57,12 +57,12 @@ gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_to
 softmax " ''
 
 # Each .c file in a family's folder may affect the family's inputs and checks. Therefore the family's verdicts depend on
-# these files, whichever ground truth decides.
+# these files, whichever ground truth is used.
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# The rules also hold for a header that only shared sources include. The header has a digit in its name, and the
-# #include has unusual spacing.
+# The digests also cover a header that only shared sources include. The header has a digit in its name, and the #include
+# has unusual spacing.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused
@@ -74,7 +74,7 @@ edit_of kernels/core/fp8_tables.c "$attention" "$attention"
 append '#include "kernels/core/fp8_tables.h"' kernels/gemm/gemm.c 'gemm ' 'gemm '
 edit_of kernels/core/fp8.h "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }"
 
-# Every family depends on op, dtype_convert and random_inputs, whether the family includes them or not.
+# The digests of every family cover op, dtype_convert and random_inputs, whether the family includes them or not.
 families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/$before/ops.inc" | tr '\n' ' ')
 for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
 	edit_of kernels/core/$file "$families" "$families"
@@ -123,7 +123,7 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# Several families share published_models, and no family's folder contains its header.
+# Several families use published_models.h, which is in no family's folder.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
 # A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~

@@ -19,7 +19,7 @@ expect "r['misses']['nothing_stored'] == $all and r['misses']['forced'] == $all"
 run cache path
 expect_says '.reftest/cache'
 
-# After an edit is undone, the store still has verdicts of the edited text. No definition needs these verdicts, but gc
+# After an edit is undone, the cache still has verdicts of the edited text. No definition needs these verdicts, but gc
 # keeps them because they are recent.
 cp definitions/rmsnorm/tiny_norm.json "$work/before"
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
@@ -50,7 +50,7 @@ expect_ran 0
 verify
 expect_exit 0
 
-# Changes one byte of a stored verdict, in the text of the device class, where LMDB itself does not notice damage.
+# Changes one byte in the device class of a stored verdict. LMDB itself does not notice this damage.
 cache=.reftest/cache/data.mdb
 cp $cache "$work/whole"
 found=0

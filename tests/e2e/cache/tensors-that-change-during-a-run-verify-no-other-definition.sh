@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. The tensors of a definition are replaced while
-# its reference runs. No verdict is stored for the case that runs, nor for a second workload line with the same tensors.
+# its reference runs. No verdict is stored for the case that runs, or for a second workload line with the same tensors.
 # Another definition has the same subject digest and its own copy of the tensors, which does not change. The case of
 # this other definition runs and reuses no verdict.
 . "$(dirname "$0")/../harness.sh"
@@ -62,11 +62,11 @@ blob a.safetensors wrong
 verify
 expect_exit 1
 expect_status first failed numeric
-# The case of `first` also accepts the verdict that was stored for `second`.
+# The case of the definition `first` also uses the verdict that was stored for the definition `second`.
 expect "not c['first', 'workload:1']['why'].startswith('no verdict')"
 
 # The tensors are replaced and restored before the run ends, as if the user checked out another branch and came back. At
-# the end of the run, the files have the content that was hashed, but the case ran with the other content.
+# the end of the run, the files have the content that was hashed, but the case ran with the replacement.
 rm -r .reftest "$work/go-1" "$work/go-5"
 begin verify --format json --device "$device" --sizes small --jobs 1 first
 started

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A verdict on tensors holds for the bytes that were hashed, even if the file had other bytes while references ran. The
+# A verdict on tensors applies to the bytes that were hashed, even if the file had other bytes while references ran. The
 # file's timestamps may not show such a change, because a write to a dirty page of a mapping does not change them. If
 # the reference passes with one content of the file and fails with another, the verdict "passed" is never stored for the
 # content with which it fails. If the file changed, reftest never reports that the reference changed its inputs.

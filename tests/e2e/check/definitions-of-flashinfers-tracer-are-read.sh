@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `reftest check` reads definitions in the form that FlashInfer's tracer writes. It knows the fields of these
-# definitions and the name of their function, and reports the same errors as `reftest verify`.
+# definitions, accepts a function `…_reference` instead of `run`, and reports the same errors as `reftest verify`.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest check` finds each planted fault, at its file and line, and nothing else. Without a fault, `reftest check`
-# exits with 0.
+# `reftest check` reports each planted fault with its file and line, and reports nothing else. Without a fault, `reftest
+# check` exits with 0.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm tiny_norm
 cat >"$work/plant.py" <<'END'

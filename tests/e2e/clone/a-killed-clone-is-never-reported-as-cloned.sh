@@ -1,7 +1,7 @@
 #!/bin/sh
 # `reftest clone` is killed 20 times, at random moments, while it clones and while it updates. After each kill, the next
-# run continues. Whenever repos_config.json says that a repository was cloned, every file of the recorded commit exists.
-# At the end, all repositories are cloned.
+# run continues the work. Whenever repos_config.json says that a repository was cloned, every file of the recorded
+# commit exists. At the end, all repositories are cloned.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

@@ -17,13 +17,13 @@ for name in sglang flashinfer flashinfer-trace; do
 	do_git -C "$work/$name" commit -q -m first
 	do_git -C "$work/$name" push -q "$mirror/$name.git" trunk
 done
-push() { # push NAME: commits what the working tree of NAME has, and pushes it
+push() { # push NAME: commits the working tree of NAME, and pushes the commit
 	do_git -C "$work/$1" add -A
 	do_git -C "$work/$1" commit -q -m next
 	do_git -C "$work/$1" push -q "$mirror/$1.git" trunk
 }
 clone() { run clone --mirror "$mirror" "$@"; }
-status_of() { # status_of NAME STATUS: what repos_config.json says; its commit is the one that is checked out
+status_of() { # status_of NAME STATUS: expects this status in repos_config.json, and the commit that is checked out
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
 import json, subprocess, sys
@@ -111,7 +111,7 @@ grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
 is_file elsewhere/sglang/file text
 [ ! -e elsewhere/flashinfer ] && [ ! -e elsewhere/flashinfer-trace ] || fail "--only sglang touched another repository"
 
-# Without the server, a message gives the command, and the earlier checkout is kept.
+# If the server is unreachable, a message gives the command with which to try again, and the earlier checkout is kept.
 mv "$mirror" "$work/away"
 clone --only flashinfer
 expect_exit 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # If the system delegates a control group to reftest, all processes of a reference share one memory limit, which
 # includes shared memory. No control group is left after a run. Without such a group, each process has its own limits.
 . "$(dirname "$0")/../harness.sh"
@@ -83,7 +83,8 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
-# Without the group, reftest itself adds up the private memory of all processes, if each reference has its own /proc.
+# Without a control group, reftest itself adds up the private memory of all processes of a reference, if the reference
+# has its own /proc.
 run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
 expect_exit 1
 expect "d['takes_much_together']['cases'][0]['reason'] == 'memory_limit'"
@@ -94,7 +95,7 @@ expect_says 'a control group limits the memory of each reference as a whole'
 run doctor
 expect_says 'because no control group is delegated'
 
-# No group is left. If a run is killed, the next run removes the groups of the killed run.
+# No control group is left. If a run is killed, the next run removes the control groups of the killed run.
 [ -n "$group" ] || exit 0
 left() { find "$group" -mindepth 1 -type d; }
 [ -z "$(left)" ] || fail "groups are left: $(left)"
@@ -119,7 +120,7 @@ verify_grouped takes_much_together --memory 2G
 expect_exit 0
 [ -z "$(left)" ] || fail "groups are left: $(left)"
 
-# A group that contains another process, such as the shell from which reftest was started, is not used.
+# A control group that contains another process, such as the shell from which reftest was started, is not used.
 sh -c 'echo $$ >"$0/cgroup.procs" && "$@"; exit $?' "$group" "$reftest" verify shares_much --memory 300M --alone --force \
 	--format json --device "$device" --sizes small >"$work/out" 2>"$work/err" || status=$?
 expect "d['shares_much']['cases'][0]['reason'] == 'raised'"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # If a dataset is below a folder that references may read, the dataset is hidden from references, with and without a
 # mount namespace. The home directory is also hidden if HOME is missing or names another directory.
 . "$(dirname "$0")/../harness.sh"
@@ -54,7 +54,7 @@ looks
 looks --no-namespaces
 looks --no-landlock
 
-# References cannot see a folder of libraries that contains the home directory, whatever HOME says.
+# References cannot see the home directory even if LD_LIBRARY_PATH names it, whatever the value of HOME is.
 [ "$home" != / ] || skip "the home directory is the root"
 export LD_LIBRARY_PATH="$home"
 HOME=/nowhere

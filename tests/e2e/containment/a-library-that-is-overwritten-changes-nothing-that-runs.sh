@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # A process overwrites the kernels library in place during a run. The main process, its judges and the judges that it
 # starts later still use the library with which the run began. A later run does not load the changed library, even if
 # only one byte of it differs. Otherwise, a changed library could compute verdicts that still count after the library is
@@ -43,7 +43,7 @@ expect_exit 0
 expect_status a_waits passed
 expect_status b_comes_later passed
 
-refused() { # refused: the library that is there now is not used
+refused() { # refused: expects that reftest does not use the changed library
 	run verify --device "$device" --sizes small --jobs 1 --force
 	expect_exit 4
 	expect_says 'the library was not built with this program'
@@ -56,8 +56,7 @@ expect_exit 0
 sleep 2.1 # so that the cache may remember the file
 verify --force
 expect_exit 0
-# The byte is in the machine code. The byte is changed through a mapping, and then the old modification time is
-# restored.
+# One byte of the library's machine code is changed through a mapping, and then the old modification time is restored.
 "$python" -IS - "$library" "$(nm "$library" | awk '$3 == "compare_finish" { print $1 }')" <<'END'
 import mmap, os, sys
 path, place = sys.argv[1], int(sys.argv[2], 16)

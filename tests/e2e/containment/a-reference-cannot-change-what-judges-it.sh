@@ -1,8 +1,8 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# A reference writes to the memory of every process that it can open, overwrites the libraries and searches all
-# environments for the key. With and without Landlock, this reference changes neither its own verdict nor that of
-# another definition.
+# own interpreter: the test checks what a reference can access.
+# A reference writes to the memory of every process that it can open, overwrites reftest's libraries, and searches the
+# environment variables of all processes for the signing key. With and without Landlock, this reference cannot change
+# its own verdict or the verdict of another definition.
 . "$(dirname "$0")/../harness.sh"
 
 if [ "$(id -u)" = 0 ]; then # root opens everything, unless it has no capability

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # --memory limits the memory of a reference. The default limit leaves room for a reference that uses much more memory
 # than its tensors.
 . "$(dirname "$0")/../harness.sh"
@@ -54,7 +54,7 @@ expect "'memory' in s['containment'] or 'together ran out of memory' in d['takes
 verify takes_together --force --memory 8G --case 'small:batch_size=1'
 expect "d['takes_together']['status'] == 'checked'" # it reads the clock
 
-# `watch` has the same limit.
+# The option --memory of `watch` limits references, too.
 rm -r .reftest
 run watch --once --memory 256M --device "$device" --sizes small
 expect_exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
+# own interpreter: the test checks what a reference can access.
+# No other process of the user can open the memory of the main process, of a judge, or of the process that talks to the
 # remote cache, not even while one of them starts. The attacker in this test is a process of the same user without a
 # sandbox, so it can do more than a reference can. The attacker attacks each new process as soon as this process has a
 # process id. After exec, other processes of the user can open the new process until the new process forbids it.

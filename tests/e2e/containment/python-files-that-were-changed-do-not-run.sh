@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks which script an interpreter runs.
-# A Python file of reftest does not run if it has changed since the build. The test changes the runner, a module beside
-# it, the provider, and a table of a library. The provider starts before the first reference can run.
+# A Python file of reftest does not run if it has changed since the build. The test changes runner.py, gradients.py,
+# provider.py and two files of python/libraries/, one at a time. The provider starts before the first reference can run.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir -p "$work/tree/build"

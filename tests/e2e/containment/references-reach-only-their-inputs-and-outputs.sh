@@ -1,9 +1,9 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
-# names as possible. The test makes the same attempts in four ways: with all layers that this machine has, without
-# Landlock, without namespaces, and without both.
+# names as possible. The test makes the same attempts in four ways: with all layers of the sandbox that this machine
+# supports, without Landlock, without namespaces, and without both.
 . "$(dirname "$0")/../harness.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the attempts use numbers of system calls of x86-64"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
@@ -145,8 +145,8 @@ def run(hidden_states, weight):
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 P
 
-# `tried LIST OPTION…`: runs reftest under tools/restrict.c with the OPTIONs, and expects that exactly the attempts in
-# LIST succeed.
+# `tried LIST OPTION…`: runs reftest under tests/e2e/tools/restrict.c with the OPTIONs, and expects that exactly the
+# attempts in LIST succeed.
 tried() {
 	list=$1
 	shift
@@ -180,7 +180,7 @@ expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
-# Without Landlock and namespaces, references can reach files and processes of the user, and the verdict says so.
+# Without Landlock and namespaces, references can access files and processes of the user, and the verdict says so.
 run_weak() {
 	status=0
 	"$work/restrict" --no-namespaces --no-landlock "$reftest" "$@" >"$work/out" 2>"$work/err" || status=$?

@@ -1,8 +1,9 @@
 #!/bin/sh
 # References that can leave nothing behind run one after the other in the same process. A reference that can leave
-# something behind gets its own process, and its case gives the reason. Without --isolation kept, every reference gets
-# its own process. If a reference fails in a process that ran other references before, the reference runs again in a new
-# process before the failure is reported. The verdicts are the same with and without the option.
+# something behind gets its own process, and the result of its case contains the reason. Without `--isolation kept`,
+# every reference gets its own process. If a reference fails in a process that ran other references before, the
+# reference runs again in a new process before the failure is reported. The verdicts are the same with and without the
+# option.
 . "$(dirname "$0")/../harness.sh"
 
 norm() { # norm NAME EPSILON LINE

@@ -1,7 +1,7 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# While a reference runs, the key and the address of the remote are in the environment of no process: /proc/PID/environ
-# shows them neither for the main process nor for the processes that it started.
+# own interpreter: the test checks what a reference can access.
+# While a reference runs, the key and the address of the remote cache are not in /proc/PID/environ of any process of the
+# run.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 
@@ -38,7 +38,7 @@ expect_exit 0
 expect_status waits passed
 expect_silence_about "$secret"
 
-# reftest still uses the secrets: the remote has the verdicts, signed with the key.
+# reftest still uses the key and the address: the remote cache has the verdicts, signed with the key.
 rm -rf .reftest
 verify --cached-only
 expect_exit 0

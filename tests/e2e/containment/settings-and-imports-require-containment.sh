@@ -1,12 +1,12 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
+# own interpreter: the test checks what a reference can access.
+# In every command, the setting require-containment of reftest.toml has the effect of the option --require-containment.
 # An import with a key accepts only verdicts of fully contained references, unless an option allows others.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 given tiny_gemm
 
-# `weak ARGUMENT…`: runs reftest without the layers that hide the user's files from references.
+# `weak ARGUMENT…`: runs reftest without the layers of the sandbox that hide the user's files from references.
 weak() {
 	step="restricted reftest $*"
 	status=0

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A reference gets its own process if its source code could change the process, or reach beyond its inputs and outputs.
-# All hostile references get their own process. Anything that a reference leaves behind in its process is found.
+# A reference gets its own process if its source code could change the process, or access something other than its
+# inputs and outputs. References in tests/hostile get their own process, except those that can harm no later reference.
+# Anything that a reference leaves behind in its process is detected.
 . "$(dirname "$0")/../harness.sh"
 step=tests/isolation.py
 "$python" "$top/tests/isolation.py" >"$work/out" 2>"$work/err" && status=0 || status=$?

@@ -80,8 +80,8 @@ expect_exit 0
 expect "r['model'] == 'my-model' and 'gqa_paged/gqa_paged_decode_h4_kv2_d64_ps1' in r['written']"
 expect "'gemm/gemm_n512_k256' in r['written']"
 
-# No file may be larger than 1536 bytes. The definitions of norms are smaller than this, and the definitions of
-# attention are larger.
+# With `ulimit`, no file can become larger than 1536 bytes. The definitions of norms are smaller than this, and the
+# definitions of attention are larger.
 step="a dataset that cannot be written"
 cp -a definitions before
 rm -r definitions/rmsnorm before/rmsnorm # its folder is to be made

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: the test checks how processes end.
 # The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. The coordinator's
-# output and exit status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no
+# output and exit status are those of `reftest verify`, and a second run executes no cases. If a worker is killed, no
 # verdict is lost. If the coordinator is killed, the next run continues from the stored verdicts. The rules of
 # scheduling are tested in tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
@@ -25,7 +25,8 @@ PYTHONPATH="$top/python/reftest_ray" exec "$python" -B -m reftest_ray --local --
 W
 chmod +x "$work/reftest-ray"
 
-# `fleet COMMAND ARGUMENT…`: calls a function of the harness with the coordinator instead of reftest.
+# `fleet COMMAND ARGUMENT…`: calls the function COMMAND of harness.sh, so that it runs the coordinator instead of
+# reftest.
 fleet() {
 	reftest=$work/reftest-ray
 	"$@"
@@ -48,13 +49,13 @@ expect_exit 0
 expect_says 'worker 1 died (' '); its requests are sent to other workers' '3 definitions: 3 passed; 0 cases run'
 all=$(stored)
 
-# A second run executes nothing, and prints what verify prints.
+# A second run executes no cases, and prints what verify prints.
 fleet run --workers 1
 expect_exit 0
 expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'
 
-# The coordinator is killed when only `waits` is left. The finished verdicts are stored, the workers end, and the next
-# run executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
+# The coordinator is killed when only the definition `waits` is left to verify. The finished verdicts are stored, the
+# workers end, and the next run executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
 printf '%s\n' "$gated" | sed 's/1e-6/1e-2/; /gate/d' | define wrong
 rm -rf .reftest "$work/go"
 fleet begin --workers 1 --op-type gemm

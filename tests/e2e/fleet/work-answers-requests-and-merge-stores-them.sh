@@ -23,8 +23,8 @@ piped() {
 	! grep -qE 'runtime error:|Sanitizer' "$work/err" || fail "$step: a sanitizer reported an error"
 }
 
-# `lines EXPRESSION`: expects a Python expression over the JSON lines of the output to be true. a: the list of these
-# lines; m: {id: line} for the lines with an id.
+# `lines EXPRESSION`: expects a Python expression about the JSON lines of the output to be true. In the expression, `a`
+# is the list of these lines, and `m` maps each id to its line.
 lines() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -40,7 +40,7 @@ expect_exit 3
 lines "[e['definition'] for e in a] == ['gemm/tiny_gemm', 'rmsnorm/tiny_norm'] and all(e['whole'] for e in a)"
 lines "all(case['seconds'] > 0 for e in a for case in e['cases'])"
 
-# The requests name one case of one definition and all cases of another, and contain every kind of mistake.
+# The requests name one case of one definition and all cases of another. Among them is every kind of bad request.
 "$python" -I -S - "$work" <<'P'
 import json, sys
 gemm, norm = [json.loads(line) for line in open(sys.argv[1] + "/requests")]
@@ -75,7 +75,7 @@ lines "len(m['one case']['verdicts']) == len(m['one case']['cases']) == 1"
 [ ! -e .reftest/cache ] || run cache stats --format json
 [ ! -e .reftest/cache ] || expect "r['verdicts'] == 0"
 
-# An answer is not stored if its signature is missing or was made with another key, or if another build made it.
+# An answer is not stored if it has no signature or a signature of another key, or if it comes from another build.
 "$python" -I -S - "$work" "$("$reftest" key)" <<'P'
 import json, sys
 work = sys.argv[1]
@@ -141,7 +141,7 @@ exec 9>&-
 lines "a[0]['event'] == 'worker'"
 expect_no_process
 
-# A worker that cannot work says so at once.
+# If `reftest work` cannot use a device, it reports this at once.
 piped /dev/null work --device cuda:0,0
 expect_exit 2
 expect_says 'twice'

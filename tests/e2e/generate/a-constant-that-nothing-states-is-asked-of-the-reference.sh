@@ -41,7 +41,7 @@ for figures in 'hit ratio 0\.[0-9]*, needed 1' 'max abs [^ ]*, mean abs [^ ]*, m
 done
 worst=$(grep -cE '^E +\[[0-9]+, [0-9]+\]  actual .*  expected .*  \|difference\| ' "$work/out")
 [ "$worst" -ge 5 ] || fail "a failure does not name five places"
-# The report of a failure has the test's name, in lines that fit a terminal.
+# The report of a failure shows one line of conftest.py, and no line longer than 100 columns.
 expectations=$((expectations + 2))
 [ "$(grep -c 'conftest.py:[0-9]' "$work/out")" = "$(grep -c '^FAILED ' "$work/out")" ] ||
 	fail "a failure shows more of conftest.py than the line of the test"

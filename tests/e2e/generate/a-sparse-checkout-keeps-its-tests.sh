@@ -158,7 +158,8 @@ expect_silence_about 'checked out'
 do_git update-index --no-skip-worktree definitions/rmsnorm/tiny_norm.json
 do_git reset -q --hard
 
-# The same rules hold for the layout with one generated file for each definition, and when the layout changes.
+# Tests of excluded definitions are also kept in the layout with one file for each definition, and when the layout
+# changes.
 run generate --layout definition
 expect_exit 0
 expect_says 'test_gemm.py removed'
@@ -206,9 +207,9 @@ cd "$root"
 do_git reset -q --hard HEAD^
 everything
 
-# While git holds index.lock, the index file is still the old one, and the program waits without a message. A program
-# that did not wait would fail during this sleep. The program waits at most ten seconds for a lock. Therefore the test
-# repeats the step if the machine was stalled for that long.
+# While git holds index.lock, the index file is still the old one, and reftest waits without a message. If reftest did
+# not wait, it would fail during the sleep. reftest waits at most ten seconds for a lock. Therefore the test repeats the
+# step if the machine was stalled for that long.
 cp .git/index "$work/before"
 for _ in 1 2 3 4 5; do
 	cp "$work/before" "$work/index"

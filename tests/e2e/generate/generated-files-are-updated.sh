@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generated files are written only when their bytes differ. Generated files are restored when deleted, follow their
-# definitions, and never replace a file that a user wrote or edited.
+# Generated files are written only when their bytes differ. Generated files are restored if they are deleted, are
+# updated if their definitions change, and never replace a file that a user wrote or edited.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 define other <<'PYTHON'
@@ -172,8 +172,8 @@ run generate
 expect_exit 0
 
 # A file that an older version generated is replaced if nobody edited it. A file that somebody edited is left unchanged,
-# and a message says what to do. If a definition of the file cannot be read, the file is also left unchanged, because a
-# file cannot mix classes that two versions of reftest generated.
+# and a message says what to do. An older file is also left unchanged if one of its definitions cannot be read, because
+# a file cannot mix classes that two versions of reftest generated.
 old_file() { cp "$top/tests/data/generated/older_version.py" "$norms"; }
 old_file
 run generate
@@ -281,7 +281,7 @@ rm -r definitions/other
 run generate --layout op-type
 expect_exit 0
 
-# A dataset cannot make reftest write outside its own folder.
+# A dataset cannot make reftest write outside the dataset's folder.
 mv tests/references "$work/elsewhere"
 ln -s "$work/elsewhere" tests/references
 run generate

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A definition may name and order its inputs and outputs in any way that its op family supports. The names and the order
-# affect neither the checks of generated tests nor the results of libraries. The test compares definitions of the
+# A definition may name and order its inputs and outputs in any way that its op family supports. The checks of generated
+# tests and the results of libraries do not depend on the names and the order. The test compares definitions of the
 # starter dataset with twins that have other names and another order.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here

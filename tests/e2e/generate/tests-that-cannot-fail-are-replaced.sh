@@ -23,7 +23,7 @@ def test_two():
     assert 1 + 1 == 2
 PYTHON
 
-# The file is kept, because git does not have it.
+# The hand-written file is kept, because it is not committed to git.
 run generate --replace-vacuous
 expect_exit 1
 expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 'left unchanged, because git has no commit with this content'

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generated tests use a workload's tensors unchanged, and generate the remaining inputs to match them. For example, if a
-# workload's slot indices contain a padding value, the generated inputs treat it as padding.
+# Generated tests use the input values of a workload unchanged, and generate the remaining inputs to match them. For
+# example, if a workload gives the slot number that marks padding, the generated slot indices mark padding with this
+# number.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given mamba_ssu_decode_gated_h16_d64_s128_ng4

@@ -1,13 +1,13 @@
 #!/bin/sh
 # If a commit would make generated tests out of date, the hook updates them, and rejects the commit until they are
 # added. If the working tree has other changes of definitions or tests, the hook does not update the tests, and says so.
-# A dataset without generated tests gets none.
+# In a dataset without generated tests, the hook generates none.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
 git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
-# `commit STATUS WORD…`: expects this exit status of `git commit WORD…`
+# `commit STATUS WORD…`: expects that `git commit WORD…` exits with STATUS
 commit() {
 	wanted=$1
 	shift

@@ -63,7 +63,8 @@ run affected --definitions --root "$top" kernels/core/compare.c
 expectations=$((expectations + 1))
 [ "$(grep -c . "$work/out")" = "$(find "$top/definitions" -name '*.json' | grep -c .)" ] || fail "not every definition"
 
-# The changes on a branch may be committed, staged, or neither. Changes on the other branch do not count.
+# The changes on a branch may be committed, staged, or neither. Changes that were committed only to the base branch do
+# not count.
 do_git init -q -b main .
 do_git add definitions workloads blob tests
 do_git commit -qm first

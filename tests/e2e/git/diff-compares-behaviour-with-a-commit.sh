@@ -1,8 +1,8 @@
 #!/bin/sh
-# For each changed definition, `reftest diff` runs the current reference and the reference in a commit. It says whether
-# only the texts of the two references differ. If their code differs, it says whether their outputs are the same, differ
-# within the bounds, or differ by more. `reftest diff` stores nothing, and needs no ground truth. If a reference cannot
-# run, its definition is not compared.
+# For each changed definition, `reftest diff` runs the current reference and the reference of the same definition in a
+# commit. It says whether both references have the same code. If their code differs, it says whether their outputs are
+# the same, differ within the bounds, or differ by more. `reftest diff` stores nothing, and needs no ground truth. If a
+# reference cannot run, its definition is not compared.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -82,7 +82,7 @@ run cache stats
 expect_exit 0
 expect_says 'verdicts   0'
 
-# If the command names definitions, only these are compared, and they determine the exit status.
+# If the command line names definitions, only these are compared, and they determine the exit status.
 run diff --device "$device" --sizes small HEAD same spaced
 expect_exit 0
 expect_says '2 definitions differ from'

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The real pre-commit runs the hooks of .pre-commit-hooks.yaml. If a definition is wrong, the commit is rejected with
-# the definition's name, the metric and the position, in lines of at most 80 columns. Unstaged changes are not checked.
-# pre-commit may run a hook several times in parallel, each time with a part of the file names. If a hook has written
-# files, the hook prints the `git add` command for these files.
+# The real program pre-commit runs the hooks of .pre-commit-hooks.yaml. If a definition is wrong, the commit is rejected
+# with the definition's name, the metric and the position, in lines of at most 80 columns. Unstaged changes are not
+# checked. pre-commit may run a hook several times in parallel, each time with a part of the file names. If a hook has
+# written files, the hook prints the `git add` command for these files.
 . "$(dirname "$0")/../harness.sh"
 pre_commit=$top/.venv-tests/bin/pre-commit
 [ -x "$pre_commit" ] || fail "there is no pre-commit: tools/setup.sh --tests installs it"
@@ -19,8 +19,8 @@ do_run() { # do_run WORD…: runs a command and stores its output and exit statu
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
 
-# This repository contains the only file of reftest that pre-commit needs: the list of hooks. reftest is on PATH, as if
-# it were installed.
+# The repository $work/ours contains the only file of reftest that pre-commit needs: the list of hooks. reftest is on
+# PATH, as if it were installed.
 mkdir -p "$work/ours" "$work/bin"
 cp "$top/.pre-commit-hooks.yaml" "$work/ours/"
 git -C "$work/ours" init -q

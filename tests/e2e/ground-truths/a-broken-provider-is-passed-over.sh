@@ -1,7 +1,7 @@
 #!/bin/sh
-# A provider is a process that calls another library. If a provider declines a case, raises an exception, hangs, dies,
-# writes where it must not, or answers in a wrong format, it does not decide the verdict. The next provider decides, and
-# the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
+# A provider is a process that computes ground truths with a library such as FlashInfer. If a provider declines a case,
+# raises an exception, hangs, dies, writes where it must not, or answers in a wrong format, reftest uses the next ground
+# truth instead, and the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 ! "$reftest" doctor --format json | grep -q '"gaps": .*"process_memory"' ||
@@ -21,8 +21,8 @@ for deed in declines raises exits rejected no_compiler disk_full disk_full_at_ru
 	edit "definitions/gemm/tiny_gemm__$deed.json" '"value": 16' "\"value\": $width"
 done
 
-# `passed_over NAME SENTENCE KEPT`: expects that flashinfer was skipped with this reason and that builtin decided. KEPT
-# is True if the verdict is stored.
+# `passed_over NAME SENTENCE KEPT`: expects that flashinfer was skipped with a reason that contains SENTENCE, and that
+# builtin was used instead. KEPT is True if the verdict is stored.
 passed_over() {
 	expect_status "$1" passed
 	expect "all_of('$1', 'ground_truth') == ['builtin']"
@@ -47,14 +47,14 @@ passed_over tiny_gemm__unmapped 'planted: the arena cannot be mapped' False
 passed_over tiny_gemm__writes_outside 'wrote outside its tensors' True
 passed_over tiny_gemm__shape 'declared' True
 passed_over tiny_gemm__dtype 'declared' True
-# The same ground truth decides a definition's case, whichever definitions ran before and after it.
+# tiny_gemm uses flashinfer, although flashinfer fails for other definitions in the same run.
 expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']"
-# reftest does not mistake text that a provider prints for the provider's answer.
+# If a provider prints text, reftest does not read this text as the provider's answer.
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
-# Six of the verdicts follow a temporary problem and are not stored: dies, killed, unmapped, two full disks, no
-# compiler.
+# Six verdicts are not stored, because the provider's problem may be temporary: dies, killed, unmapped, two full disks,
+# no compiler.
 expect_ran 6
 rm definitions/gemm/tiny_gemm__*
 
@@ -84,8 +84,8 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
-# If a provider breaks the device for its own process, this affects neither the next provider, nor the same provider's
-# next case.
+# If a provider breaks the device for its own process, the next provider and the same provider's next case still have a
+# working device.
 PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
@@ -104,7 +104,7 @@ ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c
 printf '#!/bin/sh\nexec "%s" --no-namespaces --no-landlock "%s" "$@"\n' "$work/restrict" "$reftest" >"$work/restricted"
 chmod +x "$work/restricted"
 reftest=$work/restricted
-own_interpreters # which have what reftest lacks
+own_interpreters # the interpreters that tests share are not restricted
 PLANTED=dies verify --ground-truth flashinfer,builtin --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'} and not any(all_of('tiny_gemm', 'kept'))"

@@ -4,7 +4,7 @@
 # position.
 . "$(dirname "$0")/../harness.sh"
 
-# `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the correct chain or with CHAIN.
+# `fuse NAME BODY [CHAIN]`: defines a norm followed by a matrix product, with the correct chain or with CHAIN.
 fuse() {
 	mkdir -p definitions/fused
 	"$python" -I -S - "$@" <<'P'
@@ -51,7 +51,7 @@ expect_status right failed numeric
 fuse right "$right"
 rm definitions/fused/epsilon.json definitions/fused/scale.json
 
-# If the families cannot compute a chain, the chain is skipped, and a message says why.
+# If the op families cannot compute a chain, the chain is skipped, and a message says why.
 for bad in \
 	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing states the value of eps; add \"constants\": {\"eps\"" \
 	"other|[dict(right[0], constants={'eps': 1e-5, 'epsilon': 1}), right[1]]|ground_truth/0 (rmsnorm): the operation has no constant \"epsilon\"" \

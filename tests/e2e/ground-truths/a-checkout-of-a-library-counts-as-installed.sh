@@ -46,7 +46,7 @@ expect_exit 0
 expect "all_of('tiny_gemm', 'ground_truth') == ['builtin'] * len(d['tiny_gemm']['cases'])"
 expect "all('not installed' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 
-# With a checkout, the library decides, and its version names the commit.
+# With a checkout, the library is the ground truth, and the ground truth's version contains the commit.
 run clone --mirror "$work/mirror" --only flashinfer
 expect_exit 0
 commit=$(git -C repos/flashinfer rev-parse HEAD)
@@ -67,7 +67,7 @@ checks
 expect "s['cases_run'] > 0 and set(all_of('tiny_gemm', 'ground_truth')) == {'flashinfer'}"
 expect "all('$commit' not in version for version in all_of('tiny_gemm', 'ground_truth_version'))"
 
-# With local changes, the commit does not identify the code.
+# A checkout with local changes is not used, because its commit does not identify its code.
 echo "# mine" >>repos/flashinfer/flashinfer/__init__.py
 checks --force
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A dataset can have its own ground truth for a definition, in the file truths/{op_type}/{name}.py. If the definition
-# has no op family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is
-# skipped, a message gives the place and the reason, and the other definitions are verified.
+# has no op family, reftest uses this ground truth. A correct reference passes, and a wrong one fails. If a ground truth
+# file cannot be used, reftest skips it, prints the position and the reason, and verifies the other definitions.
 . "$(dirname "$0")/../harness.sh"
 
 # `define_sum NAME BODY`: defines an operation without a family, the sum of squares of each row.
@@ -23,7 +23,7 @@ with open(f"definitions/row_energy/{name}.json", "w") as out:
     }, out)
 P
 }
-# `truth NAME`: writes the truth on standard input.
+# `truth NAME`: copies standard input to the ground truth file of the definition NAME.
 truth() {
 	cat >"truths/row_energy/$1.py"
 }
@@ -54,8 +54,8 @@ verify
 expect_exit 0
 expect_ran 0
 
-# If only a comment of the truth changes, no case runs. If the code of the truth changes, the cases that the truth
-# verified run again.
+# If only a comment of a ground truth file changes, no case runs. If the file's code changes, the cases that were
+# verified with this file run again.
 echo '# a comment' >>truths/row_energy/right.py
 verify
 expect_ran 0
@@ -81,8 +81,8 @@ P
 verify
 expect_exit 0
 
-# If a truth cannot decide, it is skipped, and a message gives its position and the reason. The correct truth still
-# decides.
+# If a ground truth file cannot be used, it is skipped, and a message gives its position and the reason. The correct
+# file is still used.
 define_sum same "$right"
 truth same <<'P'
 import torch

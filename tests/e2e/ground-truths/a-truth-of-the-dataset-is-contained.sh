@@ -1,9 +1,9 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# A truth of the dataset runs in a process of its own, confined as references are. The truth can read neither the
-# reference nor the reference's outputs, and the reference can read neither the truth nor the truth's outputs.
-# --ground-truth chooses the truth. The watcher verifies again if the truth changes, and --staged reads the truth in
-# git's index.
+# own interpreter: the test checks what a reference can access.
+# The dataset's own ground truth for a definition (a file in truths/) runs in a process of its own, in the same sandbox
+# as a reference. It cannot read the reference or the reference's outputs, and the reference cannot read the ground
+# truth or its outputs. --ground-truth can select this ground truth. The watcher verifies again if the file changes, and
+# --staged reads the file from git's index.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 given tiny_norm
@@ -26,8 +26,8 @@ with open(f"definitions/twice/{name}.json", "w") as out:
 P
 }
 
-# The truth finds no module of the reference, no file of the dataset, no process of reftest, and no memory of another
-# process.
+# The ground truth finds no module of the reference, no file of the dataset, no process of reftest, and no memory of
+# another process.
 define_twice seen 'import sys; sys.modules["planted"] = sys; return 2 * x'
 cat >truths/twice/seen.py <<P
 import gc
@@ -58,7 +58,7 @@ expect "'found [False, False, False], 1 arenas' in c['seen', 'small:n=4']['messa
 expect "not any(all_of('seen', 'kept'))" # it opens files
 rm definitions/twice/seen.json truths/twice/seen.py
 
-# A truth that does not end is killed, and none of its processes is left. The other definitions are verified.
+# A ground truth that does not end is killed, and none of its processes is left. The other definitions are verified.
 define_twice loops 'return 2 * x'
 printf 'def run(x):\n    while True:\n        pass\n' >truths/twice/loops.py
 define_twice right 'return 2 * x'
@@ -72,7 +72,7 @@ expect_status right passed
 expect_no_process
 rm definitions/twice/loops.json truths/twice/loops.py
 
-# A truth that may depend on more than its inputs is used, but its verdicts are not stored.
+# A ground truth that may depend on more than its inputs is used, but the verdicts are not stored.
 define_twice clock 'return 2 * x'
 printf 'import time\n\n\ndef run(x):\n    return x + x + 0 * time.time()\n' >truths/twice/clock.py
 verify clock
@@ -81,7 +81,7 @@ expect "not any(all_of('clock', 'kept'))"
 expect_says "not cached: line 1 of truths/twice/clock.py contains 'import time'"
 rm definitions/twice/clock.json truths/twice/clock.py
 
-# Two definitions that are equal but have different truths do not share a verdict.
+# Two definitions that are equal but have different ground truths do not share a verdict.
 define_twice another 'return 2 * x'
 printf 'def run(x):\n    return x * 3\n' >truths/twice/another.py
 rm -rf .reftest
@@ -90,7 +90,7 @@ expect_status right passed
 expect_status another failed numeric
 rm definitions/twice/another.json truths/twice/another.py
 
-# For a definition with an op family, the truth is used only on request.
+# For a definition with an op family, the dataset's own ground truth is used only if --ground-truth selects it.
 cat >truths/rmsnorm/tiny_norm.py <<'P'
 def run(hidden_states, weight):
     return hidden_states * 0
@@ -112,7 +112,7 @@ verify tiny_norm --ground-truth truth
 expect_exit 3
 expect "'there is no file truths/rmsnorm/tiny_norm.py' in all_of('tiny_norm', 'message')[0]"
 
-# The watcher notices when a truth is changed, removed or added. --staged reads the truth in git's index.
+# The watcher notices when a ground truth file is changed, removed or added. --staged reads the file from git's index.
 rm -r definitions/rmsnorm
 watch
 expect_events "e['passed'] == 1"

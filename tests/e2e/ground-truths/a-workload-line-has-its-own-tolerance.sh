@@ -1,8 +1,8 @@
 #!/bin/sh
-# A workload line in the format of SOL-ExecBench may have a tolerance. If the dataset's own ground truth decides, this
-# tolerance is the bound of the case. It gives an absolute and a relative error, the fraction of elements that must be
-# within these errors, and a limit that the error of no element may exceed. The line's tolerance never changes the
-# bounds of an op family. The definition's own tolerance takes precedence over the line's tolerance.
+# A workload line in the format of SOL-ExecBench may have a tolerance. If the reference is compared with the dataset's
+# own ground truth, this tolerance is the bound of the case. The tolerance consists of an absolute and a relative error,
+# the fraction of elements that must be within these errors, and the maximum error of any element. The line's tolerance
+# never changes the bounds of an op family. The definition's own tolerance takes precedence over the line's tolerance.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions/row_energy truths/row_energy workloads/row_energy
 "$python" -I -S - <<'P'

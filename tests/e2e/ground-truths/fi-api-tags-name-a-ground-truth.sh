@@ -1,6 +1,7 @@
 #!/bin/sh
 # The tag `fi_api:` of a definition names a function of FlashInfer. On a GPU this function is a ground truth. In this
-# test, a module named flashinfer replaces the library, and the table allows a CPU. Everything else runs as on a GPU.
+# test, a module named flashinfer replaces the library, and the provider's table allows a CPU. Everything else runs as
+# on a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend
@@ -77,7 +78,7 @@ expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api' and 'table' in c['ri
 expect "all(all_of('right', 'kept'))"
 verify --ground-truth fi_api right
 expect_ran 0
-# With `all`, this ground truth is called in addition to the others, whereas `auto` calls no libraries on a CPU.
+# `--ground-truth all` also calls the function of the tag. The default, `auto`, calls no libraries on a CPU.
 verify --ground-truth all right
 expect_exit 0
 expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api'"
@@ -110,7 +111,7 @@ for bad in "absent|flashinfer has no|" "raises|no kernel for this" "more|no inpu
 done
 expect_status right passed
 
-# If a definition lacks the tag, a message says so.
+# If a definition has no tag `fi_api:`, a message says so.
 given tiny_norm
 verify tiny_norm --ground-truth fi_api
 expect_exit 3

@@ -74,7 +74,7 @@ expect_status simple_gla_parallel_h4_d64 passed
 expect_status lost failed numeric
 rm definitions/simple_gla/lost.json
 PLANTED=wrong verify --force --ground-truth torch,builtin --case $case
-expect_status simple_gla_parallel_h4_d64 failed # with fla as the only ground truth, fla decides and is named
+expect_status simple_gla_parallel_h4_d64 failed # the reference is compared with torch, the first ground truth
 expect "all_of('simple_gla_parallel_h4_d64', 'ground_truth') == ['torch']"
 PLANTED=wrong verify --force --ground-truth all --case $case
 expect_status simple_gla_parallel_h4_d64 failed ground_truths_disagree

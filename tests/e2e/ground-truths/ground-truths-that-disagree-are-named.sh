@@ -1,7 +1,8 @@
 #!/bin/sh
 # If ground truths disagree, the message names the one that differs from all others, and the case fails whatever the
 # reference computes. If all ground truths agree and a reference differs from them, the reference is wrong. A ground
-# truth is coarse if its own error bound is larger than the tolerance rule; then it does not decide alone.
+# truth is coarse if its own error bound is larger than that of the tolerance rule. A verdict never depends on a coarse
+# ground truth alone.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm
@@ -48,8 +49,8 @@ expect_exit 0
 expect_ran 0
 rm definitions/gemm/tiny_gemm__*
 
-# Two ground truths differ. On a CPU, builtin is the exact oracle. Therefore it decides. A wrong reference differs from
-# both ground truths.
+# Two ground truths differ. On a CPU, builtin is the exact oracle. Therefore the message names the other one. A wrong
+# reference differs from both ground truths.
 mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
 edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),' ''
 REFTEST_PROVIDERS="$work/one"

@@ -16,8 +16,9 @@ expect "len(d) == 12 and s['cases_run'] >= 24"
 expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
 expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
 
-# If the table has a mistake, each definition in this list shows a disagreement. The mistake for a definition in `own`
-# affects only this definition. For all other definitions, the mistake is a scale that is wrong by 2 %.
+# Mistakes are planted in the table, and each definition then shows a disagreement. For the definitions in `own`, the
+# mistakes are in parts of the table that few definitions use. For all other definitions, the mistake is a scale that is
+# wrong by 2 %.
 cp -r "$top/python/libraries" "$work/tables"
 export REFTEST_PROVIDERS="$work/tables"
 misread() { edit "$work/tables/fla.py" "$@"; }

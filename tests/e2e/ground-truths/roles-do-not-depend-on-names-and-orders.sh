@@ -1,8 +1,8 @@
 #!/bin/sh
 # In each definition of the starter dataset, all roles and modes stay the same if the inputs are renamed and reordered,
-# and the outputs are reordered. EXPECTED and MODES list the right roles and modes by hand. A mistake in a C table, such
-# as two swapped roles, is the same under every name and order. Therefore a comparison of the table's own results would
-# not show the mistake.
+# and the outputs are reordered. EXPECTED and MODES are hand-written lists of the right roles and modes. A mistake in a
+# C table, such as two swapped roles, is the same under every name and order. Therefore a comparison of the table's own
+# results would not show the mistake.
 #
 # A new family, or a new name of an input or output in the starter dataset, needs new entries in EXPECTED and MODES
 # below.

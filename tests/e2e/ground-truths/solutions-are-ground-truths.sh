@@ -1,6 +1,6 @@
 #!/bin/sh
 # The solutions of a dataset can be ground truths: all solutions of a definition, the solutions with a certain name, or
-# the solutions of a certain author. Solutions run in the sandbox, as truths do. A solution that cannot decide is
+# the solutions of a certain author. Solutions run in the same sandbox as references. A solution that cannot be used is
 # skipped, a message gives the position and the reason, and the other solutions are used.
 . "$(dirname "$0")/../harness.sh"
 
@@ -23,8 +23,8 @@ with open(f"definitions/row_energy/{name}.json", "w") as out:
 P
 }
 
-# `solve AUTHOR DEFINITION NAME [KEY=VALUE…]`: writes a solution whose entry file is standard input. KEY is a member of
-# the solution's spec, and the key `+FILE` adds a source file.
+# `solve AUTHOR DEFINITION NAME [KEY=VALUE…]`: writes a solution and copies standard input to its entry file. KEY is a
+# member of the solution's spec, and the key `+FILE` adds a source file.
 solve() {
 	mkdir -p "solutions/$1/row_energy/$2"
 	cat >source
@@ -70,7 +70,7 @@ def run(x, y):
 P
 rm solutions/baseline/row_energy/wrong/good_wrong.json
 
-# Without the option, solutions are not used.
+# Without the option --ground-truth, solutions are not used.
 verify
 expect_exit 3
 expect_status right checked no_ground_truth
@@ -98,7 +98,7 @@ expect "c['right', 'small:n=4']['ground_truth'] == 'solution:good_right'"
 expect "c['wrong', 'small:n=4']['ground_truth'] == 'solution:writes'"
 expect "len(c['right', 'small:n=4']['ground_truth_version']) == 32"
 
-# The option names a solution or an author.
+# --ground-truth can select a solution by its name or by its author.
 verify --ground-truth solution:baseline right
 expect_exit 0
 verify --ground-truth solution:good_right right
@@ -178,7 +178,7 @@ verify --ground-truth solution own
 expect_exit 0
 expect_status own passed
 
-# If a solution cannot decide, it is skipped, and a message gives its position and the reason.
+# If a solution cannot be used, it is skipped, and a message gives its position and the reason.
 define same "$right"
 solve ada same copy <<P
 import torch

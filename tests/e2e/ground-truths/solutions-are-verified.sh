@@ -91,7 +91,7 @@ solve bob doubled plain other <<'P'
 def run(x):
     return 2 * x
 P
-# This solution ignores the strides of its input, as a kernel does that expects a contiguous input.
+# This solution ignores the strides of its input, like a kernel that expects a contiguous input.
 solve bob doubled plain flat <<'P'
 import torch
 
@@ -149,7 +149,7 @@ expect_no_process
 rm definitions/doubled/bad.json solutions/bob/doubled/plain/gpu.json solutions/bob/doubled/plain/syntax.json
 rm solutions/bob/doubled/plain/loops.json
 
-# If a truth of the dataset verifies the reference, it also decides for the solutions.
+# If the reference is compared with the dataset's own ground truth, the solutions are also compared with it.
 mkdir -p truths/doubled
 printf 'def run(x):\n    return x * 2\n' >truths/doubled/plain.py
 run verify --solutions --device cpu --sizes small

@@ -13,7 +13,7 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"
 expect "all(w == [] for w in all_of('tiny_gemm', 'witnesses'))"
 
-# If torch is selected by name, it decides alone, and a stored verdict of builtin is not accepted.
+# If torch is selected by name, it is the only ground truth, and a stored verdict of builtin is not accepted.
 verify tiny_gemm --ground-truth torch
 expect_exit 0
 expect "s['cases_run'] > 0 and s['cases_cached'] == 0"
@@ -42,8 +42,7 @@ expect "{o['ground_truth'] for o in c['tiny_gemm', d['tiny_gemm']['cases'][0]['i
 verify --ground-truth all --changed
 expect_ran 0
 
-# The family finds out whether attention is causal from the definition's name, or from a tag if the name does not say
-# it.
+# Whether attention is causal follows from the definition's name, or from a tag if the name does not say it.
 given gqa_ragged_prefill_h16_kv16_d80
 cd definitions/gqa_ragged
 mv gqa_ragged_prefill_h16_kv16_d80.json gqa_ragged_noncausal.json
@@ -82,7 +81,7 @@ for command in status explain; do
 	expect_says "unknown ground truth 'nobody'"
 done
 
-# No ground truth is omitted silently, and none is used twice.
+# An empty list of ground truths, a list with a name twice, and a list of more than 16 names are errors.
 run verify --device cpu --ground-truth '' tiny_gemm
 expect_exit 2
 expect_says 'names no ground truth'
@@ -93,8 +92,8 @@ run verify --device cpu --ground-truth a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q tiny_ge
 expect_exit 2
 expect_says 'names more than 16 ground truths'
 
-# The first ground truth of the list decides. A ground truth that has no kernel for a case is skipped, and the reason is
-# reported.
+# The reference is compared with the first ground truth of the list that has a kernel for the case. The ground truths
+# before it are skipped, and the reason is reported.
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0
 expect_says 'ground truth flashinfer was skipped: flashinfer does not support gemm' 'torch on cpu'
@@ -105,7 +104,7 @@ run verify --device cpu --ground-truth cublas tiny_gemm
 expect_exit 2
 expect_says "unknown ground truth 'cublas'" 'torch' 'builtin'
 
-# Even if the cache no longer has a verdict, `explain` assumes as many ground truths as this verdict had.
+# `explain` reports no changed ground truth, even after `cache gc` has removed the verdict.
 rm -r .reftest
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0

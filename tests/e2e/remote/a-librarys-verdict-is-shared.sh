@@ -1,8 +1,8 @@
 #!/bin/sh
-# Through the remote, a machine finds a verdict that another machine computed with a library. The verdict is found if
-# only this library was called, if several libraries were called and agreed, and if another library was skipped before
-# this one. Such a verdict does not replace a verdict of the oracle or of another version of the library. On request, a
-# machine that has neither a GPU nor the library accepts a verdict that was computed on a GPU.
+# Through a remote cache, a machine finds a verdict that another machine computed with a library. The verdict is found
+# if only this library was called, if several libraries were called and agreed, and if another library was skipped
+# before this one. Such a verdict is not accepted in place of a verdict of the oracle or of another version of the
+# library. On request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
@@ -47,8 +47,8 @@ misses # torch's verdict is not accepted for the oracle
 misses --ground-truth all # nor is it accepted for both ground truths
 another_version "$top/python/libraries" torch.py --ground-truth torch
 
-# The first run called both ground truths, and they agreed. A run that selects only one of the two ground truths finds
-# the verdict of that ground truth.
+# The first run called both ground truths, and they agreed. A run that selects only torch finds the verdict of torch,
+# and a run with the default ground truth finds no verdict.
 cd "$root"
 verify --ground-truth all
 expect_exit 0
@@ -60,9 +60,9 @@ expect "all([w['name'] for w in case['witnesses']] == ['torch'] for case in c.va
 misses
 another_version "$top/python/libraries" torch.py --ground-truth all
 
-# The verdicts are relabelled as if a GPU had computed them. A machine without a GPU finds these verdicts if it uses
-# --device-class, or if it accepts the verdict of any GPU. The ground truth builtin was also called; its sources are the
-# same on both machines.
+# The verdicts are relabelled as if a GPU had computed them. A machine without a GPU finds these verdicts with
+# --device-class sm_90 or --device auto. The ground truth builtin was also called; its sources are the same on both
+# machines.
 cd "$root"
 make_relabel
 mkdir "$work/given"
@@ -77,7 +77,7 @@ expect "s['accepted_from_elsewhere'] and all(case['device_class'] == 'sm_90' for
 CUDA_VISIBLE_DEVICES= finds --device auto
 expect "all(case['device_class'] == 'sm_90' for case in c.values())"
 
-# The first ground truth was skipped, and the next one decided.
+# The first ground truth was skipped, and the next one was used.
 cd "$root"
 redis flushall >/dev/null
 export REFTEST_PROVIDERS="$top/tests/data/providers/planted" PLANTED=declines

@@ -34,7 +34,8 @@ lie redirect 'redirects are not followed'
 lie swapped 'not for the case that was queried'
 lie broken 'HTTP status 503'
 
-# From here on, the server sends the right data again. A run without --cached-only runs the missing cases itself.
+# The server sends the right data again, and then wrong data to a run without --cached-only, which runs the missing
+# cases itself.
 forget
 REFTEST_REMOTE=$http/true
 verify --cached-only

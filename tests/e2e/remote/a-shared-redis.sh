@@ -71,7 +71,7 @@ expect_cached 0
 end_servers
 rm -f "$work/redis.sock"
 
-# This uses redis through TCP, with a password and database 3.
+# The remote is redis through TCP, with a password and database 3.
 redis_on_port_begins --requirepass 'pass word'
 REFTEST_REMOTE=redis://:pass%20word@127.0.0.1:$port/3
 forget

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the test checks what a reference can access.
 # A machine has gaps if its sandbox lacks some layers. If a remote has the verdict of a fully contained reference, a
 # machine with gaps does not replace it. If the remote has no verdict, a machine with gaps writes its verdict, and a
 # verdict of a fully contained reference later replaces it.
@@ -23,7 +23,7 @@ runs() { # runs PROGRAM: runs all cases and writes their verdicts to the remote
 	expect_ran "$all"
 	reftest=$strong
 }
-remote_has() { # remote_has FULL: the verdicts of the remote are those of a fully contained reference, or (False) none is
+remote_has() { # remote_has FULL: expects that all verdicts of the remote (FULL is True) or none (False) say "full"
 	forget
 	verify --cached-only
 	expect_exit 0

@@ -58,7 +58,7 @@ expect_within 7500 verify --cached-only
 expect_exit 3
 expect_reported_once 'did not answer within 4 s'
 
-# Whichever library the helper process hangs in, the run loses at most one timeout.
+# If the helper process that talks to the remote hangs, in whichever library, the run loses at most one timeout.
 helper_stops() {
 	for child in $(cat "/proc/$program/task/$program/children"); do
 		grep -qsx reftest-remote "/proc/$child/comm" || continue

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Connects through TLS to a real server, whose certificate is signed by an authority that this test creates. A client
 # that trusts this authority shares verdicts as usual. No data is sent to a server without TLS, or to a server whose
-# certificate has expired, is for another name or is signed by an unknown authority. Then one message says what the user
-# can do, and the result of the run is the same as without a remote.
+# certificate has expired, is for another name or is signed by an unknown authority. In these cases, one message says
+# what the user can do, and the result of the run is the same as without a remote.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 command -v openssl >/dev/null || fail "there is no openssl: tools/setup.sh --tests installs it"

@@ -84,7 +84,7 @@ expect_exit 0
 all=$(value "s['cases_cached']")
 
 # The remote needs more time for each verdict than a run waits at its end. The remote does not delay the run. With
-# --fail-fast, the definitions keep their order, so the definition that waits is not the first.
+# --fail-fast, the definitions keep their order, so the definition `waits` runs last.
 before=$(value "len(d['tiny_gemm']['cases'])") # the number of cases that run first
 : >"$work/http.log"
 rm "$work/go" "$work/starts"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # If REFTEST_CACHE_KEY is set, a record counts as a miss if it has no signature, has a signature of another key, or was
 # changed after it was signed. The public half of an Ed25519 key can check signatures, but cannot sign. With an invalid
-# key, no record from a remote or a file is accepted. The environment of a reference contains neither the key nor the
-# address of the remote.
+# key, no record from a remote or a file is accepted. The key and the address of the remote are not in the environment
+# of a reference.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm

@@ -10,7 +10,8 @@ expect_exit 0
 
 # `loaded`: prints the libraries that the processes of the last run loaded, one "process library" per line. The list
 # does not contain the names of the program's own libraries, because these are loaded from sealed copies. The test
-# recognises each of these by the libraries that it links. For example, only the kernels library needs libgomp.
+# recognises the program's own libraries by the other libraries that they need. For example, only the kernels library
+# needs libgomp.
 loaded() { sed -n 's/^ *\([0-9]*\):[[:space:]]*calling init: //p' "$work"/debug.* | sort -u; }
 traced() { # traced ARGUMENT…: runs reftest with the dynamic loader's log in $work/debug.PID
 	rm -f "$work"/debug.*

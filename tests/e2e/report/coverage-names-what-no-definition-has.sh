@@ -1,6 +1,6 @@
 #!/bin/sh
-# An op family has a checklist. `reftest coverage` counts the entries that the definitions and cases of the dataset
-# cover, and names the entries that no definition covers. It runs nothing.
+# Each op family has a checklist of what a dataset should cover. `reftest coverage` counts the entries that the
+# definitions and cases of the dataset cover, and names the entries that no definition covers. It runs nothing.
 . "$(dirname "$0")/../harness.sh"
 given rmsnorm_h128 fused_add_rmsnorm_h4096
 run coverage
@@ -9,8 +9,7 @@ expect_says 'rmsnorm: 2 definitions, ' '  residual                  added: 1, no
 	'no definition of rmsnorm has an epsilon among its inputs' 'no definition of the op families activation, '
 expect_silence_about 'no definition of rmsnorm adds a residual'
 
-# A definition with another name covers the same entries. Without the definition that has the residual, an entry is not
-# covered.
+# If the definition that adds a residual is not selected, the entry for residuals is not covered.
 run coverage -v rmsnorm_h128
 expect_says 'no selected definition of rmsnorm adds a residual' '  rmsnorm/rmsnorm_h128, '
 expect_silence_about 'op families'
