@@ -23,9 +23,9 @@ struct questions {
 	struct buf lines;
 };
 
-/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, and
- * searches the text of the test file for names of definitions. Adds the number of these definitions to `names`, and
- * sets `named` to the last of them. */
+/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, adds to
+ * `names` the number of definitions whose names occur in the text of the test file, and sets `named` to the last one of
+ * these. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {

@@ -117,8 +117,8 @@ class Wheel:
         self.trees = {}
 
     def source(self, module):
-        """Returns the syntax tree of a module, and whether the module is a package. Returns None if the wheel has no
-        such module."""
+        """Returns the syntax tree of a module, and whether the module is a package. Returns (None, False) if the wheel
+        has no such module."""
         if module not in self.trees:
             stem = module.replace(".", "/")
             found = [path for path in (f"{stem}/__init__.py", f"{stem}.py") if path in self.files]

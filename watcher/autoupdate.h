@@ -17,8 +17,8 @@
 #include "engine/program.h"
 #include "watcher/watch_output.h"
 
-enum { AUTOUPDATE_REST_MS = 150 }; /* longer than the 100 ms after a write in which testgen/update_file.c does not trust
-				    * a file's stat */
+enum { AUTOUPDATE_REST_MS = 150 }; /* longer than 100 ms: for this time after a write, testgen/update_file.c does not
+				    * rely on the file's stat */
 
 struct autoupdate {	    /* {0}: no check was made yet */
 	int64_t due_ms;     /* the time of the next check; 0: no check is due, because no file changed */

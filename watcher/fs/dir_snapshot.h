@@ -2,7 +2,7 @@
  * snapshot has the stat and the digest of each file from the last scan.
  *
  * A scan hashes a file if its stat has changed, or if the last hash was computed too soon after a write for the stat to
- * be reliable. In addition, every DIR_SNAPSHOT_ROUNDS-th scan hashes each file, because the filesystems that need
+ * be reliable. In addition, each file is hashed once in DIR_SNAPSHOT_ROUNDS scans, because the filesystems that need
  * polling may report wrong stats. Files larger than DIR_SNAPSHOT_READ_MAX bytes are compared by stat alone. */
 #ifndef REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
 #define REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
