@@ -31,11 +31,11 @@ struct web_layout {
 	const char *newline; /* "\n" or "\r\n" */
 };
 
-/* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may follow other text on its
- * line. */
+/* Appends the entry of `model`, from '{' to '}'. The first line gets no indentation, because it may follow other text
+ * on its line. */
 void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
-/* Appends the value of the entry's member "modules", from '{' to '}'. */
+/* Appends the value of the member "modules" of the model's entry, from '{' to '}'. */
 void web_modules_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
 #endif

@@ -15,7 +15,7 @@
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *
  * If inotify cannot watch a directory, the watcher scans it twice a second, compares the contents of its files, and
- * says so in a message. One reason is that the filesystem (NFS, FUSE, 9p, …) changes files without inotify events;
+ * says so in a message. One reason is that inotify does not report all changes on the filesystem (NFS, FUSE, 9p, …);
  * statfs tells the type of the filesystem. The other reason is that the limit of inotify watches is reached. If the
  * target of a symbolic link is outside the watched directories, the watcher checks the target once a second. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
