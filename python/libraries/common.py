@@ -7,7 +7,7 @@ this call, so the function may write to them.
 
 A row finds its inputs by role: call["hidden"] is the input with the hidden state, whatever its name and position in the
 definition. The op families in kernels/ assign roles (op.roles) and modes (op.modes) to a definition, and each request
-lists both. No table may guess a role or a mode from the name, the position or the shape of an input.
+to the provider lists them. No table may guess a role or a mode from the name, the position or the shape of an input.
 
 A file of tables imports its library only inside the functions of its rows, so that the file can be loaded even if the
 library is not installed. The file imports common.py as `reftest_providers`, because the provider and generated tests
@@ -78,9 +78,8 @@ class Row:
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set this for a row whose calls take
-    # time and show nothing new: the row repeats the computation of the ground truth `builtin`, or the row's result has
-    # never decided a verdict.
+    # library or requests all ground truths. Generated tests always use the row. Set this for a slow row without a
+    # benefit: the row repeats the computation of the ground truth `builtin`, or its result has never decided a verdict.
     on_request: bool = False
 
 
@@ -106,7 +105,7 @@ class Call:
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
         self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
-        self.arguments = request.get("arguments", {})  # {input: argument of this function}
+        self.arguments = request.get("arguments", {})  # {input: argument of the function in the tag fi_api:}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
@@ -147,8 +146,8 @@ class Call:
         return shape
 
     def outputs_of(self, **results):
-        """Returns `results`, whose keywords are output roles, in the order and with the dtypes of the definition's
-        outputs."""
+        """Returns a tuple of the tensors in `results`, which are passed by output role. The tuple has the order and the
+        dtypes of the definition's outputs."""
         by_name = {name: results.get(role) for role, name in self.output_roles.items()}
         missing = [spec["name"] for spec in self.outputs if by_name.get(spec["name"]) is None]
         if missing:
@@ -166,7 +165,7 @@ def coarse_of(row, call, results):
         atol, rtol = row.coarse[roles[spec["name"]]]
         size = root_mean_square(result) if call.noise > 0 else 0.0
         allowed = 5 * call.noise * size
-        # A result that contains NaN gets no addition for quantisation noise.
+        # If a result contains NaN, nothing is added for quantisation noise.
         rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})
     return rules
 
@@ -209,14 +208,13 @@ def load_tables(folder, broken=None):
 
 
 def checkouts():
-    """Returns the checkouts of libraries that are used like installed libraries: {module: {"folder", "commit", "why",
-    "preferred"}}. engine/library_checkouts.h describes them. Only the provider uses checkouts; generated tests do
-    not."""
+    """Returns the checkouts that can replace installed libraries: {module: {"folder", "commit", "why", "preferred"}}.
+    engine/library_checkouts.h describes these members. Only the provider uses checkouts; generated tests do not."""
     return json.loads(os.environ.get("REFTEST_CHECKOUTS", "{}"))
 
 
 def checkout_of(wanted):
-    """Returns the checkout that is used for a Need, or None."""
+    """Returns the checkout that is used for the Need `wanted`, or None if an installed distribution is used."""
     found = checkouts().get(wanted.module.split(".")[0]) if wanted.module is not None else None
     return found if found is not None and (found["preferred"] or installed(wanted.names)[0] is None) else None
 

@@ -107,10 +107,10 @@ def gdn_chunk(call: Call):
 
 # ---- linear attention: gla, simple_gla, delta_rule, gated_delta_rule, kda ----
 
-DELTA_K_MOST = 256  # largest key dimension of a head that the chunked kernels of the delta rule support
+DELTA_K_MOST = 256  # the largest head dimension of keys that the chunked kernels of the delta rule support
 # If one gate applies to all tokens, the chunked kernel multiplies the rows past a sequence's end, which are 0, by a
-# power of e^-gamma. A power above e^88 overflows float32, and the product is NaN. If there is a gate per token, the
-# kernel masks the rows past a sequence's end instead.
+# power of e^-gamma. A power above e^88 overflows float32, and 0 times infinity is NaN. If there is a gate per token,
+# the kernel masks the rows past a sequence's end instead.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
@@ -172,8 +172,8 @@ class Linear:
 
 # For each op family: the last part of the kernel's name, the keyword argument for the gate, and the set of steps that
 # the kernel does itself. The steps are l2norm, beta (the sigmoid of beta, or twice the sigmoid), v_first (states are
-# [V, K]), groups (several value heads per head of q and k), softplus (gates with A_log) and bounded (gates with a lower
-# bound).
+# [V, K]), groups (several value heads per head of q and k), gamma (one gate for all tokens), softplus (gates with
+# A_log) and bounded (gates with a lower bound).
 OWN = {"l2norm", "beta", "v_first", "groups"}
 RECURRENT = {
     "gla": ("gla", "gk", {"v_first"}),

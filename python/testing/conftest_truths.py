@@ -246,8 +246,8 @@ def recovered_constants(test):
 
 
 def constants_of(test):
-    """Returns the constants of the reference, from the definition or else from the reference's outputs. Returns None if
-    neither gives them."""
+    """Returns the constants of the reference, from the definition or else from the
+    reference's outputs. A constant that neither gives is None."""
     return _constants(class_of(test))
 
 
@@ -265,8 +265,8 @@ def tables():
     path = LIBRARIES / "common.py"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: `reftest generate` restores it")
-    # Loads common.py under the name by which the tables import it. The code is that of the function `load` in
-    # common.py, which loads the tables.
+    # Loads common.py under the name by which the tables import it. This code does the
+    # same as the function `load` in common.py, which loads the tables.
     common = sys.modules["reftest_providers"] = types.ModuleType("reftest_providers")
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     types.FunctionType(code, common.__dict__)()
@@ -450,8 +450,9 @@ def builtin_truth(test, case, inputs, left=()):
 
 def rule_of(test, case, inputs, index):
     """Returns atol, rtol and hit ratio of `reftest verify` for an output. reftest's kernels compute them for these
-    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. If the case is not one of
-    the sizes, returns the widest rule of all sizes."""
+    inputs. Without reftest's kernels, returns the tolerance rule of the test class for
+    the size that the case has. If the case is not one of the sizes, returns the widest
+    rule of all sizes."""
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
