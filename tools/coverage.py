@@ -177,7 +177,7 @@ def mistake_lines(text, start, end):
 
 
 def members_of(table):
-    """Returns the members in the table of an op family, and the members of the macros that the table uses."""
+    """Returns {member: value} of the table of an op family, including the members in the macros that the table uses."""
     for macro in re.findall(r"^\s*(\w+_MEMBERS),", table, re.M):
         headers = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.h")))
         table += re.search(rf"^#define {macro}\b((?:.*\\\n)*.*)", headers, re.M)[1]
@@ -224,7 +224,8 @@ def failing_lines(text, start, end):
 def report(names, functions, lines, called, with_mistakes, family):
     """Returns {(path, function, line): counts} of the lines in the report. `counts` has the execution count of the line
     and of each of its branches; the count of a branch that is reached only with a mistake is None. `called` has the
-    functions that ran without a mistake, and `with_mistakes` has the counts of the run with mistakes."""
+    functions that were called in the run without mistakes, and `with_mistakes` has the counts of the run with
+    mistakes."""
     judged = {key for key in judged_functions(names, family) if key in functions}
     judged &= names.closure(called & judged, names.right_words)
     found = {}

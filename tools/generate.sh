@@ -1,7 +1,7 @@
 #!/bin/sh
-# generate - computes files from the names and contents of source files, and writes them to the folder BUILD. A file is
-# written only if its content changes. If a new source file affects every verdict, add it to one of the lists below. The
-# written files are:
+# generate - generates files in the folder BUILD from the names and contents of source files. A file is written only if
+# its content changes. If a new source file affects every verdict, add it to one of the lists below. The written files
+# are:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
@@ -11,8 +11,9 @@
 #   shipped_digest.h   SHIPPED_DIGEST over testgen/, python/libraries/, python/arguments.py and the parts of conftest.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover
-#   obj/sources the object files of the program and its libraries obj/settings the C compiler and its flags
-#   obj/settings_cuda the CUDA compiler and its flags; separate, so that a change of these does not recompile C
+#   obj/sources        the object files of the program and its libraries
+#   obj/settings       the C compiler and its flags
+#   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
 #
 # The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that one of these
 # digests covers is edited, stored verdicts are no longer used, and reftest verifies again. Each digest of ops.inc
@@ -35,8 +36,8 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
-# Files of for_checker that do not count, because they cannot change a verdict: they only measure time, or only write or
-# send messages.
+# Files that for_checker matches, but whose edits cannot change a verdict: they only measure time, or only write or send
+# messages. CHECKER_DIGEST does not cover them.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that the function shared() leaves out, because they are in the lists above or cannot change a
@@ -115,8 +116,8 @@ shared() {
 	printf '%s\n' $files
 }
 
-# on_host FILE…: prints the files with host code. Host code generates inputs, sizes and tolerance rules, and judges
-# outputs, so every verdict depends on it, whatever the ground truth is.
+# on_host FILE…: prints the given files that contain host code. Host code generates inputs, sizes and tolerance rules,
+# and judges outputs, so every verdict depends on it, whichever ground truth is used.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 : >"$build/obj/verdict_files.all.$$"

@@ -7,12 +7,12 @@
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
- * Therefore a single save starts a burst only if many batches are running.
+ * A single save starts a burst only if many batches are running.
  *
- * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
- * batch together. Adding changes one by one would take longer: each addition needs a transaction, which takes as long
- * as the work on ten files. The caller passes the current time to the functions. The only system calls of this module
- * are those that check git's lock. */
+ * The first changes of a git command or a burst are processed without delay. Later changes are collected for
+ * DEBOUNCE_MS and then added to the open batch together. Adding changes one by one would take longer: each addition
+ * needs a transaction, which takes as long as the work on ten files. The caller passes the current time to the
+ * functions. The only system calls of this module are those that check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 
@@ -36,7 +36,7 @@ struct debounce { /* set to {0}, then call git_lock_find */
 	int64_t taken_ms; /* the time at which changes were last put into a batch */
 	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* close the open batch after the events that are queued now have been read */
+	bool seal;	  /* close the open batch once all events queued so far have been read */
 };
 
 /* Checks git's lock. */

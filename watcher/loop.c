@@ -304,7 +304,7 @@ static int open_all(struct watch *watch, struct err *err)
 	return 0;
 }
 
-/* Replaces this process by the program that is now at the same path, with the same arguments. Close all resources
+/* Runs the program that is now at this program's path, in this process and with the same arguments. Close all resources
  * before the call. */
 static int restart_program(struct program *program, struct err *err)
 {

@@ -186,7 +186,7 @@ struct place {
 	size_t begin, end;    /* where the entry of the model begins and ends */
 	size_t modules, modules_end; /* the position of the value of the entry's member "modules"; both are 0 if there
 				      * is no such member */
-	bool empty;	      /* the array has no entry */
+	bool empty;	      /* the array of models has no entry */
 	size_t last;	      /* the end of the last entry of the array */
 	bool comma;	      /* a comma follows the last entry */
 	size_t close;	      /* the position of the array's ']' */

@@ -69,7 +69,7 @@ static bool has_rules(const struct builder *b, const char *path)
 }
 
 /* Adds the shared modules (listed by "tree" in models/architectures.json) that the architecture has. A shared module
- * without a parent is in every model; others must have rules. */
+ * without a parent is in every model; the others are in a model only if they have rules. */
 static int add_shared_modules(struct builder *b)
 {
 	const cJSON *item;

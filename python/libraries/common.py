@@ -33,8 +33,8 @@ COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
 
 def progress(doing, allow, tell=False):
-    """Reports to the pool that an import or a compilation begins. Does nothing in generated tests; provider.py replaces
-    this function."""
+    """Reports to the pool of worker processes that an import or a compilation begins. Does nothing in generated tests;
+    provider.py replaces this function."""
 
 
 @contextlib.contextmanager
@@ -141,7 +141,8 @@ class Call:
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row uses this shape for sizes that no input has."""
+        """Returns the shape of the output with this role. A row uses this shape for sizes that cannot be read from an
+        input."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 
@@ -179,8 +180,8 @@ def root_mean_square(x):
 
 def load(name, path):
     """Loads a module from its path, because a file of tables has the name of its library, and an import would load the
-    library. Compiles the source text each time, because Python's cached byte code misses an edit that keeps the file's
-    size and happens in the same second as the last edit."""
+    library. Compiles the source text each time instead of using Python's cached byte code, which would be stale after
+    an edit that keeps the file's size and happens in the same second as the edit before."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = path
     with open(path, encoding="utf-8") as file:
@@ -383,8 +384,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool. By default, the operation does so; the input "frozen" or the
-    constant "updates_state" can disable the update."""
+    if the operation writes new states to the state pool. It is true by default; the input "frozen" or the constant
+    "updates_state" can make it false."""
 
     def __init__(self, call):
         self.call = call

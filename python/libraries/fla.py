@@ -21,8 +21,8 @@ NEEDS = (
 
 class Gated(GatedDelta):
     """A case of the gated delta rule in the library's form: tensors [batch, tokens, heads, …] in float32, with computed
-    gates and normalised q and k. `pool` is the state pool as passed, and `state` contains the initial state of each
-    sequence."""
+    gates and normalised q and k. `pool` is the state pool that was passed, and `state` contains the initial state of
+    each sequence."""
 
     def __init__(self, call):
         super().__init__(call)
@@ -206,7 +206,7 @@ def gate_words(form, keyword, own):
 
 def kernel_words(form, keyword, own):
     """Returns the kernel's arguments. `own` names the steps that the kernel does itself. The inputs of these steps are
-    passed unprocessed."""
+    passed to the kernel unchanged."""
     q, k, state = form.q, form.k, form.state
     words = {"v": form.v, "scale": form.scale, "output_final_state": True, "cu_seqlens": form.cu_seqlens}
     words.update(gate_words(form, keyword, own))
@@ -241,7 +241,7 @@ def by_kernel(prefix, kernels, family, call, form, change=None):
 
 def plain(family, x, q, k, v, gate, beta, state):
     """Computes with the library's plain PyTorch code, which requires sequences of equal lengths. Two functions of this
-    code always use the scale 1 / sqrt(K)."""
+    code always use the scale 1 / sqrt(K), so they get queries that are scaled to make up for it."""
     module = importlib.import_module("fla.ops.%s.naive" % family)
     scaled = q * (x.scale * q.shape[-1] ** 0.5)
     if family == "gla":

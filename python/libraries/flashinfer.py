@@ -47,7 +47,7 @@ def reporting(build):
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # an error is ignored, because the result only decides whether a progress message is shown
+        except Exception:  # ignored, because `there` only determines whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -162,8 +162,8 @@ def mla_paged(backend):
 
 
 def dsa_paged(backend):
-    """Computes sparse attention with the kernel for latent attention and a page size of 1. Each query is passed as a
-    sequence whose pages are the query's valid indices."""
+    """Computes sparse attention with the kernel for latent attention, which gets pages of one key each. Each query is
+    passed as a sequence whose pages are the query's valid indices."""
 
     def run(call: Call):
         torch = call.torch

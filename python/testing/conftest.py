@@ -5,8 +5,9 @@ Each definition of the dataset has a class in a test file here. A test calls the
 (see run_and_leave) and compares the outputs with ground truths. The code in reftest_libraries/ computes ground truths
 with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is installed, its own
 kernels compute a ground truth too: CUDA kernels on a GPU, C code on the CPU. The kernel libraries are searched for in
-`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test without ground
-truth is skipped, with the reason.
+`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in
+/usr/local/lib/reftest. If no ground truth can be computed, the test is skipped, with
+the reason.
 
 If reftest is installed, it generates the inputs that `reftest verify` uses, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,

@@ -140,7 +140,7 @@ def changed_inputs(test, inputs, left):
 
 def own_truths(test, case, inputs, changed):
     """Computes the expected values of the changed inputs whose new values are not
-    outputs. Raises Unavailable if reftest's kernels are not installed."""
+    returned. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -497,7 +497,8 @@ def check_truths_agree(test, case, inputs, one, other):
 
 class DefinitionTests:
     """The base class of all generated test classes. A generated class sets attributes for one definition; the values
-    below are the defaults. A failure shows the line of the test, and no other line of this file."""
+    below are the defaults. The report of a failure shows the line of the test method,
+    and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()

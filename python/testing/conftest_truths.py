@@ -92,8 +92,9 @@ class Kernels:
             self.need(self.host.reftest_truth_left, text, *given)
 
     def judge(self, text, index, inputs, outputs, truth):
-        """Judges an output. Returns None if a tolerance rule must decide, "" if the output is correct, and otherwise a
-        message that says why the output is wrong."""
+        """Judges an output. Returns None if a tolerance rule must be used instead, ""
+        if the output is correct, and otherwise a message that says why the output is
+        wrong."""
         host = [on_host(group) for group in (inputs, outputs, truth)]
         code, why = self.call(
             self.host.reftest_judge, text, index, *(places(group) for group in host)
@@ -429,7 +430,7 @@ def in_order(definition, inputs):
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
     in `left` must have after the call. `left` lists the inputs whose new values are not
-    outputs."""
+    returned."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)

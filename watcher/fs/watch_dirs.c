@@ -217,9 +217,10 @@ static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 	free(dir);
 }
 
-/* Returns whether files on the filesystem can change without an inotify event. This is so on network, FUSE and shared
- * filesystems, because not all changes are made by this machine's kernel. Overlayfs is not in the list, because writes
- * through it cause events, and writes to its lower layers are not allowed (Documentation/filesystems/overlayfs.rst). */
+/* Returns whether files on the filesystem of `full` can change without an inotify event. This is so on network, FUSE
+ * and shared filesystems, because not all changes are made by this machine's kernel. Overlayfs is not in the list,
+ * because writes through it cause events, and writes to its lower layers are not allowed
+ * (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {
 	static const long blind[] = {
