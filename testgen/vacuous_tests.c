@@ -17,15 +17,15 @@ extern char **environ;
 
 enum { ANSWERS_MAX = 64 << 20, REASON_MAX = 400, MODULE_MAX = 100, PATH_SIZE = 4096 };
 
-/* The hand-written test files, and the input for the script: one line of JSON per file. */
+/* The hand-written test files, and the input for python/vacuous_tests.py: one line of JSON per file. */
 struct questions {
 	struct string_list paths;
 	struct buf lines;
 };
 
-/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, and
- * searches the text of the test file for names of definitions. Adds the number of these definitions to `names`, and
- * sets `named` to the last of them. */
+/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, adds to
+ * `names` the number of definitions whose names occur in the text of the test file, and sets `named` to the last one of
+ * these. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {
@@ -175,8 +175,8 @@ struct vacuous_files {
 	struct string_list paths, reasons;
 };
 
-/* Reads the script's answers, one line per file, and returns the number of valid answers. Sets `err` if a line is
- * invalid. */
+/* Reads the answers of python/vacuous_tests.py, one line per test file, and returns the number of valid answers. Sets
+ * `err` if a line is invalid. */
 static int read_answers(const struct buf *answers, const struct questions *q, struct string_list *messages,
 			struct vacuous_files *vacuous, struct vacuous_tests *out, struct err *err)
 {
@@ -202,8 +202,8 @@ static int read_answers(const struct buf *answers, const struct questions *q, st
 	return i;
 }
 
-/* Writes the input for the script to a memfd and returns its descriptor. (With a pipe, this process and the script
- * could block each other, because both would write and neither would read.) */
+/* Writes the input for python/vacuous_tests.py to a memfd and returns its descriptor. (With a pipe, this process and
+ * the script could block each other, because both would write and neither would read.) */
 static int write_questions(const struct buf *lines, struct err *err)
 {
 	int fd = memfd_create("audit", MFD_CLOEXEC);
@@ -216,8 +216,8 @@ static int write_questions(const struct buf *lines, struct err *err)
 	return -1;
 }
 
-/* Runs the script. If the script fails, sets `err`. Even then, `answers` contains the answers that the script printed
- * before it failed. */
+/* Runs python/vacuous_tests.py. If the script fails, sets `err`. Even then, `answers` contains the answers that the
+ * script printed before it failed. */
 static int ask(const struct questions *q, const char *python, const char *root, struct buf *answers,
 	       struct err *err)
 {

@@ -5,16 +5,17 @@ A single string literal is often not a whole message: printf fills in values, an
 literal, and yields (path, line, message, source). The rules are:
 
 - A value that printf fills in is shown as ‹expression›, with the expression that computes the value. A long call is
-  shown without its arguments. If the expression chooses between two literals, the value is shown as (one|other).
+  shown without its arguments. If the expression chooses between two literals with ?:, it is shown as (one|other).
 - If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown, too.
-- `source` is "" if the message is whole. If the literal is stored in a variable, and another statement prints this
-  variable, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
+- `source` shows in which sentence or statement the message occurs. If the message is a whole sentence, `source` is "".
+  If the literal is stored in a variable, and another statement prints this variable, `source` is the printed sentence.
+  Otherwise, `source` is the statement that contains the literal.
 
 A stored literal has a name: the name of a member, variable or table, or of the function that returns the literal. If a
-format has an argument with this name, the format prints the literal. If several formats have such an argument, the
-first one in the same file is used. A format in another file is used only if the name is that of a member of a named
-structure, and if at most ELSEWHERE formats have such an argument. `headers` are the files that define the structures in
-tables.
+printf format has an argument with this name, this format is taken to print the literal. If several formats have such an
+argument, the first one in the same file is used. A format in another file is used only if the literal is stored in a
+member of a structure that other files may use, and if at most ELSEWHERE formats have an argument with the name of the
+member. `headers` are the files that define the structures in tables.
 """
 import re
 
@@ -23,7 +24,7 @@ TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*")|'(?:[^'\
 CONVERSION = re.compile(r"%[-+ #0]*(\*|\d+)?(?:\.(\*|\d+))?(?:hh|h|ll|l|j|z|t)?([a-zA-Z%])")
 OPEN, CLOSE = "([{", ")]}"
 STATEMENTS = {"if", "for", "while", "switch", "return", "sizeof", "_Static_assert", "__attribute__", "__asm__"}
-WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal is the beginning of a whole message
+WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions that print their literal as a whole message
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
@@ -34,15 +35,15 @@ class Name:
     """The name of a variable or member that stores a literal, or whose value a format prints.
 
     - `chain`: the variable and its members: ["result", "verdict", "message"]
-    - `member`: the last name is a member of a structure
-    - `shared`: other files may use the structure
-    - `indexed`: the name is an element of an array, which may be a copy of a member of a structure"""
+    - `member`: the last name in `chain` is a member of a structure
+    - `shared`: other files may use the structure to which the member belongs
+    - `indexed`: the variable is an element of an array, which may be a copy of a member of a structure"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
 
     def prints(self, stored):
-        """Returns true if an argument with this name may be the value that is stored under the name `stored`."""
+        """Returns true if an argument whose Name is `self` may be the value that is stored under the Name `stored`."""
         return self.chain[-len(stored.chain):] == stored.chain and (self.member or self.indexed or not stored.member)
 
 
@@ -78,7 +79,7 @@ def tokens_of(source):
 
 
 def end_of(tokens, start):
-    """Returns the index after the closing bracket of the bracket at `start`."""
+    """Returns the index after the closing bracket that matches the opening bracket at `start`."""
     depth = 0
     for at in range(start, len(tokens)):
         if tokens[at].kind == "mark":
@@ -176,8 +177,8 @@ class Member:
 
 
 def written_name(tokens):
-    """Returns the Name to which a statement writes. Its chain has only the last name, because the code that reads a
-    member may reach it through another variable."""
+    """Returns the Name of the variable or member to which a statement writes. Its chain has only the last name, because
+    the code that reads a member may reach it through another variable."""
     name = stored_name(tokens)
     return name and Name(name.chain[-1:], name.member, name.shared)
 
@@ -223,8 +224,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Sets the names of the literals in `part`, which is the value of a variable or member. `structure` is the type
-        of this variable or member, or of its elements if it is an array."""
+        """Sets the names of the literals in `part`, the initializer of a variable or member. `structure` is the type of
+        this variable or member, or of its elements if it is an array."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -260,7 +261,7 @@ class Tables:
 
     @staticmethod
     def start_of(tokens, end):
-        """Returns the index of the opening bracket of the bracket at `end`."""
+        """Returns the index of the opening bracket that matches the closing bracket at `end`."""
         depth = 0
         for at in range(end, -1, -1):
             if tokens[at].kind == "mark":
@@ -291,8 +292,8 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        # elements (name, message, hole, stored): `message` shows the value `name` at `hole`; `stored`: the Name of
-        # `message`
+        # Each element is (name, message, hole, stored): in `message`, the text `hole` stands for the value that has the
+        # Name `name`; `stored` is the Name under which `message` is stored.
         self.printers = []
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
@@ -345,8 +346,8 @@ class Source:
         return None
 
     def note_printers(self, arguments, stored):
-        """Notes the names of the values that the format of a call prints. Does the same for calls among the
-        arguments."""
+        """Adds to self.printers the names of the values that a printf-like call prints, and of those that calls among
+        its arguments print."""
         whole = call(arguments)
         form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))
         for place, argument in enumerate(arguments):
@@ -383,7 +384,7 @@ def framed(message, name, place, local, shared):
         if function is None or place is None or place >= len(function.parameters):
             break
         parameter = function.parameters[place]
-        # a printf-like function fills its format into `sentence`
+        # a function with a parameter `format` writes the formatted text to `sentence`
         holes = [f"‹{parameter}›"] + ["‹sentence›"] * (parameter == "format")
         frame = next(((text, hole) for text in function.printed for hole in holes if hole in text and text != hole), None)
         passed = next(((callee, arguments.index(parameter)) for callee, arguments in function.calls
@@ -397,7 +398,8 @@ def framed(message, name, place, local, shared):
 
 
 def printed(message, stored, source, sources):
-    """Returns the sentence of the format that prints the value with the name `stored`, or ""."""
+    """Returns the sentence in which a format prints the value that has the Name `stored`, or "" if no format prints
+    it."""
     for _ in range(3):
         found = [(other, *printer) for other in sources for printer in other.printers if stored and printer[0].prints(stored)]
         here = [one for one in found if one[0] is source]

@@ -12,10 +12,10 @@ report leaves out:
 - code that op.match of the family also calls, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
-- code that only computes mistakes (op_case.mistake), for diagnoses: code under a condition that only a mistake meets,
-  such as `if (c->mistake == SWAPPED)`, and functions that only such code calls
-- on other lines that compare op_case.mistake: branches that are reached only when BUILD/tests/coverage/oracles runs the
-  same inputs with mistakes (docs/coverage.md)
+- code that runs only if op_case.mistake is set, to find the cause of a failure: code under a condition, for example
+  `if (c->mistake == SWAPPED)`, and functions that only such code calls
+- branches of other lines that compare op_case.mistake, if they are reached only when BUILD/tests/coverage/oracles runs
+  the same inputs with op_case.mistake set (docs/coverage.md)
 
 If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
 missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
@@ -43,7 +43,7 @@ COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 MISTAKE = re.compile(r"mistak")
 COMPARES = re.compile(r"mistake (==|!=|<|>)")
-# Matches a comparison that is true only for a mistake. NO_MISTAKE is 0, the value of op_case.mistake without a mistake.
+# Matches a comparison that is true only if op_case.mistake is not NO_MISTAKE (0).
 HAS_MISTAKE = re.compile(r"\(*[\w.>-]*mistake (== (?!\w*NO_MISTAKE\b|0\b)|>= (?!0\b)|> |!= (\w*NO_MISTAKE|0)\b)")
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
@@ -53,8 +53,8 @@ def fail(text):
 
 
 def run_cases(build, family, *option):
-    """Runs the cases of an op family. Writes gcov's counters to BUILD/families/FAMILY/…, and beside them links to the
-    .gcno files. With the option --mistakes, FAMILY is followed by --mistakes."""
+    """Runs the cases of an op family, which writes gcov's counters to BUILD/families/FAMILY/…. With the option
+    --mistakes, this folder is named FAMILY--mistakes."""
     folder = build / "families" / "".join((family, *option))
     shutil.rmtree(folder, ignore_errors=True)
     strip = len((ROOT / build).resolve().parts) - 1
@@ -97,7 +97,8 @@ def uncommented(path):
 
 class Names:
     """The names that the functions and tables of kernels/ use, and the file that defines each name. If several files
-    define a name, the file that uses it comes first, then a header, then a file in which the name is not static."""
+    define a name, the definition in the file that uses the name is preferred; next are definitions in headers and
+    definitions that are not static."""
 
     def __init__(self, functions, family):
         self.text, self.words, self.right_words = {}, {}, {}
@@ -142,9 +143,9 @@ class Names:
 
 
 def mistake_lines(text, start, end):
-    """Returns the lines of a function that run only with a mistake: the lines that are indented below a condition that
-    only a mistake meets, and the cases of a switch over mistakes up to its `default`. Also returns the lines of the
-    conditions and switches that decide at once without a mistake, so that only a mistake reaches other branches."""
+    """Returns the lines of a function that run only if op_case.mistake is set: the lines indented below a condition
+    that HAS_MISTAKE matches, and the cases of `switch (…mistake)` before its `default`. Also returns the lines of
+    conditions and switches whose branches, except one, are reached only if op_case.mistake is set."""
     mistaken, asking, until, switch = set(), set(), None, None
     for number in range(start + 1, end + 1):
         line = text[number - 1].strip()
@@ -176,7 +177,7 @@ def mistake_lines(text, start, end):
 
 
 def members_of(table):
-    """Returns the members in the table of an op family, and the members of the macros that the table uses."""
+    """Returns {member: value} of the table of an op family, including the members in the macros that the table uses."""
     for macro in re.findall(r"^\s*(\w+_MEMBERS),", table, re.M):
         headers = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.h")))
         table += re.search(rf"^#define {macro}\b((?:.*\\\n)*.*)", headers, re.M)[1]
@@ -221,9 +222,10 @@ def failing_lines(text, start, end):
 
 
 def report(names, functions, lines, called, with_mistakes, family):
-    """Returns the lines that the report covers as {(path, function, line): counts}. `counts` has the execution count of
-    the line and of each of its branches; a branch that only mistakes reach has None. `called` has the functions that
-    ran without a mistake, and `with_mistakes` has the lines of the run with mistakes."""
+    """Returns {(path, function, line): counts} of the lines in the report. `counts` has the execution count of the line
+    and of each of its branches; the count of a branch that is reached only with a mistake is None. `called` has the
+    functions that were called in the run without mistakes, and `with_mistakes` has the counts of the run with
+    mistakes."""
     judged = {key for key in judged_functions(names, family) if key in functions}
     judged &= names.closure(called & judged, names.right_words)
     found = {}
@@ -255,9 +257,9 @@ def is_shared(path):
 
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
-    `branches` has a 1 for each reached branch, a 0 for each branch that is not reached and an x for each branch that
-    only mistakes reach, or is "-" if the line never runs. `shared` is true if other op families also use the line, and
-    these families together reach the line and all its branches, or reach them with mistakes."""
+    `branches` has one character per branch: 1 if the branch is reached, 0 if not, x if it is reached only with a
+    mistake. If the line never runs, `branches` is "-". `shared` is true if several op families share the line, and some
+    of them reach the line and each of its branches, possibly with a mistake."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if 0 not in counts:

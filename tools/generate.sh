@@ -1,24 +1,24 @@
 #!/bin/sh
-# generate - computes files from the names and contents of source files, and writes them to the folder BUILD. A file is
-# written only if its content changes. If a new source file affects every verdict, add it to one of the lists below. The
-# written files are:
+# generate - generates files in the folder BUILD from the names and contents of source files. A file is written only if
+# its content changes. If a new source file affects every verdict, add it to one of the lists below. The written files
+# are:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
 #                      are whole SHA-256 digests of the files themselves
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
-#   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, the parts of conftest.py, and testgen/
+#   shipped_digest.h   SHIPPED_DIGEST over testgen/, python/libraries/, python/arguments.py and the parts of conftest.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover
-#   obj/sources        the objects of the archives
+#   obj/sources        the object files of the program and its libraries
 #   obj/settings       the C compiler and its flags
 #   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
 #
-# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. Therefore, if a file changes
-# that one of these digests covers, reftest verifies again. Each digest of ops.inc covers exactly the files that its
-# comment in kernels/core/op.h lists. A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which
-# has each file's name and digest.
+# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that one of these
+# digests covers is edited, stored verdicts are no longer used, and reftest verifies again. Each digest of ops.inc
+# covers exactly the files that its comment in kernels/core/op.h lists. A digest is the first 32 hex digits of the
+# SHA-256 of sha256sum's output, which has each file's name and digest.
 set -eu
 export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
@@ -29,32 +29,33 @@ for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/family_candidates.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
 for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
 	kernels/core/random_inputs.*'
-# The code that judges all op families, and the code that determines the environment of a reference's process.
+# The code that judges outputs for all op families, and the code that determines the environment of a reference's
+# process.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
-# Files of for_checker that do not count, because they cannot change a verdict: they only measure time, or only write or
-# send messages.
+# Files that for_checker matches, but whose edits cannot change a verdict: they only measure time, or only write or send
+# messages. CHECKER_DIGEST does not cover them.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
-# Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
-# units cannot change a verdict: the code of `cuda` (cuda_check.h) writes messages, `published` (published_models) has
-# constants, which are part of the fingerprints in any case, the code of `mistakes` finds the cause of a failure, and
-# the code of `coverage` reports what a dataset covers.
+# Units of kernels/core/ that the function shared() leaves out, because they are in the lists above or cannot change a
+# verdict. Four units cannot change a verdict: `cuda` (cuda_check.h) writes messages, `published` (published_models) has
+# constants, which are part of the fingerprints anyway, `mistakes` finds the cause of a failure, and `coverage` reports
+# what a dataset covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
-# sources FILE…: prints those of these files that exist and are source files. Leaves out the backup files of editors.
+# sources FILE…: prints the given files that exist and are source files. Leaves out the backup files of editors.
 sources() {
 	for file in "$@"; do
 		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ ! -f "$file" ] || printf '%s\n' "$file" ;; esac
 	done
 }
 
-# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, a source could be
-# moved, and later edits would change no digest.
+# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, edits of a source that
+# has been moved would change no digest.
 matched() {
 	set -f # the shell must not replace a pattern by the files that match it
 	for pattern in $*; do
@@ -115,8 +116,8 @@ shared() {
 	printf '%s\n' $files
 }
 
-# on_host FILE…: prints the files with host code. Host code generates inputs, sizes and tolerance rules, and judges
-# outputs, so every verdict depends on it, whatever the ground truth is.
+# on_host FILE…: prints the given files that contain host code. Host code generates inputs, sizes and tolerance rules,
+# and judges outputs, so every verdict depends on it, whichever ground truth is used.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 : >"$build/obj/verdict_files.all.$$"

@@ -11,8 +11,8 @@ NAMES. The caller "providers" means the tables in python/libraries/, which tests
 If the wheel of a library is given, the record of this library is replaced; other records stay. A changed record means
 that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked
 "optional", the script only reports it, because the table itself checks whether the library has the name. Some
-parameters cannot be read from the source: those behind **words, and those of a class that is created at import. In
-NAMES, these parameters follow the name of the function or class. The script records these parameters from NAMES, and
+parameters cannot be read from the source: those that **words collects, and those of a class that is created at import.
+In NAMES, these parameters follow the name of the function or class. The script records these parameters from NAMES, and
 only checks that the function or class exists.
 
 If a table calls a new function, add the function to NAMES.
@@ -117,8 +117,8 @@ class Wheel:
         self.trees = {}
 
     def source(self, module):
-        """Returns the syntax tree of a module, and whether the module is a package. Returns None if the wheel has no
-        such module."""
+        """Returns the syntax tree of a module, and whether the module is a package. Returns (None, False) if the wheel
+        has no such module."""
         if module not in self.trees:
             stem = module.replace(".", "/")
             found = [path for path in (f"{stem}/__init__.py", f"{stem}.py") if path in self.files]
@@ -127,8 +127,8 @@ class Wheel:
         return self.trees[module]
 
     def find(self, module, name, seen=()):
-        """Finds the definition of a name in a module or, through imports, in other modules. As in Python, the last
-        definition counts."""
+        """Finds the definition of a name in a module or, through imports, in other modules. If the name is defined
+        several times, returns the last definition, as Python does."""
         tree, package = self.source(module)
         if tree is None or (module, name) in seen:
             return None

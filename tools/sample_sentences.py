@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sample_sentences - prints random sentences of the tree, to find out whether they can be understood at the first
-reading.
+"""sample_sentences - prints random sentences of this repository, to find out whether they can be understood at the
+first reading.
 
 tools/sample_sentences.py [SEED [COUNT]] prints COUNT (20) sentences of each kind: pages, comments, and messages that
 users see. A reader who does not know the code then marks each sentence: understood at once, read twice, or not

@@ -9,10 +9,10 @@
 #   tools/setup.sh --missing      only lists the missing packages of a build, and always fails (make calls it when a
 #                                 compilation fails)
 #
-# For each program or library, the script tests whether it works. It need not come from a Debian package. The script
-# uses the names of Debian packages only to install what is missing. torch is looked up in the interpreter's metadata,
-# because importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest
-# itself.
+# For each program or library that reftest needs, the script tests whether it works, even if it does not come from a
+# Debian package. The script uses the names of Debian packages only to install what is missing. torch is looked up in
+# the interpreter's metadata, because importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv,
+# else python3, as in reftest itself.
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}
@@ -179,9 +179,9 @@ install_packages() {
 	}
 }
 
-# cpu_index: prints the pip option for the CPU build of torch, whose download has a tenth of the size. Prints nothing if
-# there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if the user has pip settings,
-# which take precedence.
+# cpu_index: prints the pip option for the CPU build of torch, a download of a tenth of the CUDA build's size. Prints
+# nothing if there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if the user has pip
+# settings, which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0

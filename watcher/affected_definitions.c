@@ -38,8 +38,8 @@ void path_list_sort(struct path_list *list)
 	list->count = kept;
 }
 
-/* Adds all definitions that the watcher knows in a folder "definitions/x/", "workloads/x/", "truths/x/" or
- * "approved/x/". Some of these definitions may already be deleted. */
+/* Adds all definitions in `known` that belong to `folder`, which may be "definitions/x/", "workloads/x/", "truths/x/"
+ * or "approved/x/". Some of these definitions may already be deleted. */
 static void add_folder(const struct last_statuses *known, const char *folder, struct path_list *list)
 {
 	const char *rest = strchr(folder, '/');

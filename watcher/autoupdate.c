@@ -77,8 +77,8 @@ int autoupdate_written(struct autoupdate *autoupdate)
 	return written;
 }
 
-/* Returns true after a reported change. Also returns true if the dataset has got or lost its generated files since the
- * last check, for example by `reftest generate`. */
+/* Returns true if a generated file has changed since the last check. Also returns true if since then, all generated
+ * files were deleted, or `reftest generate` wrote the first ones. */
 bool autoupdate_is_due(const struct autoupdate *autoupdate, const char *root)
 {
 	enum layout layout;

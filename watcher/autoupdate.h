@@ -17,8 +17,8 @@
 #include "engine/program.h"
 #include "watcher/watch_output.h"
 
-enum { AUTOUPDATE_REST_MS = 150 }; /* longer than the 100 ms after a write in which testgen/update_file.c does not trust
-				    * a file's stat */
+enum { AUTOUPDATE_REST_MS = 150 }; /* longer than 100 ms: for this time after a write, testgen/update_file.c does not
+				    * rely on the file's stat */
 
 struct autoupdate {	    /* {0}: no check was made yet */
 	int64_t due_ms;     /* the time of the next check; 0: no check is due, because no file changed */
@@ -28,11 +28,11 @@ struct autoupdate {	    /* {0}: no check was made yet */
 	struct digest said; /* digest of the last check's messages; the same messages are not printed again */
 };
 
-/* Call this for each changed path, relative to the root. Returns true if the path is a generated file, or a folder that
- * may contain generated files. */
+/* Call this for each changed path, relative to the root. Returns true if the path is below tests/, so that the change
+ * affects no definition. */
 bool autoupdate_path_changed(struct autoupdate *autoupdate, const char *path, int64_t now_ms);
 
-/* Returns the time of the next check, or INT64_MAX if no file changed. */
+/* Returns the time of the next check, or INT64_MAX if no check is due. */
 int64_t autoupdate_deadline(const struct autoupdate *autoupdate);
 
 /* Updates the generated files for `dataset`. If `dataset` is NULL, scans the dataset first. Errors are printed. Files

@@ -277,7 +277,7 @@ static void free_batch(struct batch *batch)
 		malloc_trim(0); /* return unused memory to the system, because a watcher may run for days */
 }
 
-/* Removes these definitions from older batches, because only the result for the newest content of a definition is
+/* Removes the definitions at `paths` from older batches, because only the result for a definition's newest content is
  * reported. */
 static void drop_from_older(struct batches *session, const char *const *paths, int count)
 {
@@ -465,8 +465,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the definitions of a batch whose result came from a remembered summary (engine/summary_lru.h), sorted and
- * without duplicates. */
+/* Sets `paths` to those definitions in a batch whose results came from remembered summaries (engine/summary_lru.h),
+ * sorted and without duplicates. Returns their number. */
 static int lru_paths(const struct batch *batch, struct arena *arena, const char ***paths)
 {
 	int most = 0, found = 0, kept = 0;

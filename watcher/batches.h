@@ -35,7 +35,8 @@ struct batches {
 	struct last_statuses table;
 	struct summary_lru summary_lru;
 	struct autoupdate autoupdate;
-	struct pool *pool;             /* NULL: no pool is open, or it failed; the next batch tries to open a pool */
+	struct pool *pool;             /* NULL: no pool is open, or the last one failed; the next batch tries to open a
+					* pool */
 	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
 	int64_t begun;                 /* the highest batch number so far */

@@ -3,16 +3,16 @@
  *
  * A git command is detected by git's lock file. Other programs that write many files (cp -r, rsync, sed -i) have no
  * lock file. Their changes are recognized as a burst because they follow each other quickly. A burst starts with a
- * change for which both conditions hold:
+ * change that meets both of these conditions:
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
- * Therefore a single save starts a burst only if many batches are running.
+ * A single save starts a burst only if many batches are running.
  *
- * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
- * batch together. Adding changes one by one would take longer: each addition needs a transaction, which takes as long
- * as the work on ten files. The caller passes the current time to the functions. The only system calls of this module
- * are those that check git's lock. */
+ * The first changes of a git command or a burst are processed without delay. Later changes are collected for
+ * DEBOUNCE_MS and then added to the open batch together. Adding changes one by one would take longer: each addition
+ * needs a transaction, which takes as long as the work on ten files. The caller passes the current time to the
+ * functions. The only system calls of this module are those that check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 
@@ -25,7 +25,7 @@ enum {
 	DEBOUNCE_MS = 20,
 	DEBOUNCE_LONGEST_MS = 5000, /* the longest time that one batch stays open */
 	BURST_NAMES = 4,	    /* the number of definitions that must change together to start a burst */
-	BURST_BATCHES = 4,	    /* the number of running batches at which any change may start a burst */
+	BURST_BATCHES = 4,	    /* if at least this many batches are running, any change may start a burst */
 	BURST_REST_MS = 50	    /* a burst ends after this time without changes */
 };
 
@@ -36,7 +36,7 @@ struct debounce { /* set to {0}, then call git_lock_find */
 	int64_t taken_ms; /* the time at which changes were last put into a batch */
 	int64_t done_ms;  /* the time at which the last batch ended */
 	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
-	bool seal;	  /* the open batch must be closed when the events that are in the queue now have been read */
+	bool seal;	  /* close the open batch once all events queued so far have been read */
 };
 
 /* Checks git's lock. */
@@ -46,7 +46,7 @@ void debounce_end_burst(struct debounce *debounce);
 /* Returns whether new changes must be collected for some time before they are put into a batch. */
 bool debounce_defers(const struct debounce *debounce, int64_t now_ms);
 /* Call this before changes are put into a batch. `names` is the number of changed definitions, and `under_way` is the
- * number of running batches. Returns true if the changes belong to an open batch. */
+ * number of running batches. Returns true if the changes must be put into an open batch. */
 bool debounce_take(struct debounce *debounce, int64_t now_ms, int names, int under_way);
 /* Call this if there are no new changes. Ends a burst if no changes have arrived for BURST_REST_MS. */
 void debounce_rest(struct debounce *debounce, int64_t now_ms);

@@ -35,7 +35,7 @@ struct variable {
 	char name[32];
 };
 
-/* returns a variable such as "REFTEST_PASSED=N", where N is the number of definitions with this status */
+/* returns the name of the variable that has the number of definitions with this status, such as "REFTEST_PASSED=" */
 static struct variable count_variable(enum status status)
 {
 	struct variable variable;
@@ -55,7 +55,7 @@ static bool is_of(const char *variable, const char *name)
 	return strncmp(variable, name, strlen(name)) == 0;
 }
 
-/* Returns whether this module sets the variable. If another watcher started this one with --exec, the environment
+/* Returns whether make_environment sets the variable. If another watcher started this one with --exec, the environment
  * already has such variables. These variables must not be copied, because some shells use the last of two variables
  * with the same name. */
 static bool is_ours(const char *variable)
@@ -79,8 +79,8 @@ static void list_names(const struct exec *exec, struct buf *out)
 	arena_free(&arena);
 }
 
-/* Builds the environment of the command, terminated by NULL. The first OURS elements are the variables that this module
- * sets. Call free_environment to free the result. */
+/* Builds the environment of the command, terminated by NULL. The first OURS elements are the variables whose names
+ * is_ours recognizes. Call free_environment to free the result. */
 static char **make_environment(const struct exec *exec)
 {
 	struct buf named = {0};

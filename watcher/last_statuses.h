@@ -33,7 +33,8 @@ struct last_statuses { /* {0}: an empty table */
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
 	int64_t checked[CHECKED_KINDS]; /* the number of definitions with STATUS_CHECKED, by kind */
-	int64_t passed_cases;	     /* the total number of cases of definitions that are known to have passed */
+	int64_t passed_cases;	     /* the number of cases, summed over the definitions that are known to have
+				      * passed */
 	uint64_t passed_elements;
 };
 

@@ -114,7 +114,7 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 	return query_answer(&watch->session, watcher_pending(watch->watcher) == 0, question, length, out);
 }
 
-/* Returns the exit status if --once or the key q ends `watch`. */
+/* Returns the exit status of a `watch` that ends because of --once or the key q. */
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
@@ -304,7 +304,7 @@ static int open_all(struct watch *watch, struct err *err)
 	return 0;
 }
 
-/* Replaces this process by the program that is now at the same path, with the same arguments. Close all resources
+/* Runs the program that is now at this program's path, in this process and with the same arguments. Close all resources
  * before the call. */
 static int restart_program(struct program *program, struct err *err)
 {

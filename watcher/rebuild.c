@@ -38,8 +38,8 @@ static bool always_complete(const char *path, void *context)
 	return true;
 }
 
-/* Finds the checkout in which this program was built by `make` without arguments. In this case, the program is in a
- * folder build/, and a Makefile is in the parent folder. Returns false if there is no checkout. */
+/* Finds the checkout in which this program was built by `make` without arguments. Such a program is in a folder build/,
+ * and a Makefile is in the parent folder. Returns false if there is no checkout. */
 static bool find_checkout(struct rebuild *rebuild)
 {
 	char path[PATH_MAX], makefile[PATH_MAX + 16];

@@ -2,7 +2,7 @@
  * builds a new program or library, `watch` must restart.
  *
  * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. An old program
- * with a new library would store verdicts of its old judge with the digest of the new sources. Therefore `watch`
+ * with a new library would store verdicts of its old code, but with the digest of the new sources. Therefore `watch`
  * replaces its process by the new program. After the restart, only the cases of the changed op family run again. */
 #ifndef REFTEST_WATCHER_REBUILD_H
 #define REFTEST_WATCHER_REBUILD_H

@@ -56,8 +56,8 @@ void server_init(struct server *server)
 		server->clients[i].fd = -1;
 }
 
-/* Locks the lock file and writes the id of this process to the file. Returns 0 on success. Returns 1 if another process
- * holds the lock, and sets `holder` to its id. Returns -1 if the lock file cannot be opened. */
+/* Locks the lock file and writes the id of this process to the file. Returns 0 on success. If another process holds the
+ * lock, returns 1 and sets `holder` to the id of that process. Returns -1 if the lock file cannot be opened. */
 static int take_lock(struct server *server, int folder, long *holder)
 {
 	char text[32] = "";

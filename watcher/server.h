@@ -63,7 +63,7 @@ bool server_waits(const struct server *server); /* returns whether some query ha
 
 /* Appends the answer to `question` (a JSON text) to `out`. Returns false if there is no answer yet. */
 typedef bool server_answer(const char *question, size_t length, struct buf *out, void *context);
-/* Answers each query that is marked as fresh, if its answer is available. */
+/* Answers the query of each client with `fresh` set, if the answer is available. */
 void server_answer_all(struct server *server, server_answer *answer, void *context);
 
 /* ---- the client's side --------------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 
 enum settings_answer {
 	SETTINGS_SAME,
-	SETTINGS_NEW,	/* the settings are different and valid, or the file was removed */
-	SETTINGS_BROKEN /* the file has changed and is invalid, and the message says why; returned only once for each
+	SETTINGS_NEW,	/* a settings file has changed and is valid, or it was removed */
+	SETTINGS_BROKEN /* a settings file has changed and is invalid, and `err` says why; returned only once for each
 			 * change */
 };
 

@@ -124,8 +124,8 @@ enum tty_key tty_key(struct tty *tty)
 	ssize_t length;
 	enum tty_key key = TTY_NOTHING;
 
-	/* A shell may have continued this process in the background after poll had begun to wait for keys. Then the text
-	 * is for the shell, and a read would stop this process. */
+	/* A shell may have continued this process in the background after poll had begun to wait for keys. The typed
+	 * text is then for the shell, and a read would stop this process. */
 	if (!has_keys(tty))
 		return TTY_NOTHING;
 	length = read(STDIN_FILENO, typed, sizeof typed);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { COLUMNS = 100 /* the longest array that stays on one line; a longer array has one element per line */ };
+enum { COLUMNS = 100 }; /* an array that needs more columns is written with one element per line */
 
 static void add_line(const struct web_layout *layout, int level, struct buf *out)
 {
@@ -41,7 +41,7 @@ static void add_text(const struct web_layout *layout, int level, const char *key
 	buf_text(out, ",");
 }
 
-/* Returns the number of columns that the array needs on one line, with its key and the comma. */
+/* Returns the number of columns that the array "definitions" needs on one line, with its indentation and the comma. */
 static size_t width_of(const struct web_layout *layout, int level, const struct web_module *module)
 {
 	size_t width = strlen(layout->indent) + (size_t)level * strlen(layout->step) + strlen("definitions: [],");

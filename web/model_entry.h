@@ -10,7 +10,7 @@ enum web_module_type { WEB_BLOCK, WEB_LAYER };
 
 struct web_module {
 	const char *name;
-	int64_t count;	    /* how often the model has a module with this name */
+	int64_t count;	    /* the number of modules with this name in the model */
 	const char *parent; /* the name of the module that contains this module; NULL: no module contains it */
 	enum web_module_type type;
 	const char *const *definitions; /* the names of the definitions that belong to the module */
@@ -26,16 +26,16 @@ struct web_model {
 
 /* The format of a file: its indentation and its line ends. */
 struct web_layout {
-	const char *indent;  /* the indentation of the entry's first line */
+	const char *indent;  /* the indentation of the first line of a model's entry */
 	const char *step;    /* the indentation that each further level adds */
 	const char *newline; /* "\n" or "\r\n" */
 };
 
-/* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may follow other text on its
- * line. */
+/* Appends the entry of `model`, from '{' to '}'. The first line gets no indentation, because it may follow other text
+ * on its line. */
 void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
-/* Appends the value of the entry's member "modules", from '{' to '}'. */
+/* Appends the value of the member "modules" of the model's entry, from '{' to '}'. */
 void web_modules_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
 #endif

@@ -137,8 +137,8 @@ static int fail(struct parser *p, const char *wanted)
 
 static int skip_value(struct parser *p, int depth);
 
-/* Skips the elements of a list up to `close`. The elements are members if `keys` is true, else values. Before the call,
- * the current token is the one after the opening bracket. */
+/* Skips the members of an object if `keys` is true, else the elements of an array, and then the closing bracket
+ * `close`. Before the call, the current token is the one after the opening bracket. */
 static int skip_list(struct parser *p, const char *close, bool keys, int depth)
 {
 	while (!is_token(p, close)) {
@@ -186,7 +186,7 @@ struct place {
 	size_t begin, end;    /* where the entry of the model begins and ends */
 	size_t modules, modules_end; /* the position of the value of the entry's member "modules"; both are 0 if there
 				      * is no such member */
-	bool empty;	      /* the array has no entry */
+	bool empty;	      /* the array of models has no entry */
 	size_t last;	      /* the end of the last entry of the array */
 	bool comma;	      /* a comma follows the last entry */
 	size_t close;	      /* the position of the array's ']' */
@@ -222,7 +222,7 @@ static bool is_key(const struct parser *p, const char *key)
 }
 
 /* Reads the id, which is the current token. Ids are compared as they are written in the file, so an id must not contain
- * an escape. */
+ * a backslash. */
 static int read_id(struct parser *p, struct entry *entry)
 {
 	size_t length = p->token.end - p->token.begin;
@@ -342,7 +342,8 @@ static int find_array(struct parser *p)
 
 /* ---- the new text ------------------------------------------------------------------------------------------------ */
 
-/* Adds the entry after the last one. If ']' is alone on its line, the new entry is inserted before this line. */
+/* Adds an entry for `model` after the last entry. If ']' is alone on its line, the new entry is inserted before this
+ * line. */
 static void add_entry(const struct parser *p, const struct place *place, const struct web_model *model,
 		      const struct web_layout *layout, struct buf *out)
 {

@@ -23,7 +23,7 @@ struct builder {
 	struct degrees degrees;
 	struct node nodes[NODES];
 	int node_count;
-	int *node_of; /* the node of each rule; -1: the model has no such module */
+	int *node_of; /* for each rule, the node of its module; -1: the model has no such module */
 	struct arena *arena;
 	struct err *err;
 };
@@ -68,8 +68,8 @@ static bool has_rules(const struct builder *b, const char *path)
 	return false;
 }
 
-/* Adds the shared modules (listed by "tree" in models/architectures.json) that the architecture has. A module that has
- * neither rules nor a parent is in every model. */
+/* Adds the shared modules (listed by "tree" in models/architectures.json) that the architecture has. A shared module
+ * without a parent is in every model; the others are in a model only if they have rules. */
 static int add_shared_modules(struct builder *b)
 {
 	const cJSON *item;
@@ -220,7 +220,7 @@ static void write_node(const struct builder *b, int at, struct web_module *modul
 			write_node(b, i, modules, count);
 }
 
-/* Returns the label with spaces, such as "Llama 3.1 8B". */
+/* Returns the label with spaces instead of '-' and '_', such as "Llama 3.1 8B". */
 static const char *spaced(const char *label, struct arena *arena)
 {
 	char *copy = arena_string(arena, label);

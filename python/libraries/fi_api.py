@@ -42,8 +42,8 @@ def function_named(dotted):
 
 
 def arguments_of(call, function):
-    """Returns {argument of the function: value}. If the definition gives an input a `param`, the input is passed as the
-    argument with this name, else as the argument with the input's name."""
+    """Returns {argument of the function: value}. An input is passed as the argument that its member `param` names, if
+    the function has this argument, else as the argument with the input's own name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     given = {}

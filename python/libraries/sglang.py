@@ -139,9 +139,9 @@ def mamba_ssu(call: Call):
 
 
 def quantize_fp8_per_token_group(call: Call):
-    """Quantises to fp8, with a scale for each group of channels. A group of a whole row is not supported, because
-    SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for scales is
-    not 1e-10, the library raises an exception."""
+    """Quantises to fp8, with a scale for each group of channels. A single group for the whole row is not supported,
+    because SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for
+    scales is not 1e-10, the library raises an exception."""
     from sglang.kernels.ops.quantization.fp8_kernel import sglang_per_token_group_quant_fp8
 
     x, groups = rows_of(call["hidden"]), call.output_shape("scale")[-1]

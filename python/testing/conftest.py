@@ -1,11 +1,13 @@
-"""conftest - runs the reference tests in this directory: the code that all generated test files share.
+"""conftest - the code that all generated test files in this directory share. It runs
+the tests of references.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
 (see run_and_leave) and compares the outputs with ground truths. The code in reftest_libraries/ computes ground truths
 with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is installed, its own
 kernels compute a ground truth too: CUDA kernels on a GPU, C code on the CPU. The kernel libraries are searched for in
-`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test without ground
-truth is skipped, with the reason.
+`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in
+/usr/local/lib/reftest. If no ground truth can be computed, the test is skipped, with
+the reason.
 
 If reftest is installed, it generates the inputs that `reftest verify` uses, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
@@ -72,20 +74,24 @@ DTYPES = {
     },
 }
 LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
-# Pytest must not import the files in this directory, because they have the names of libraries.
+# Pytest must not import the files in reftest_libraries/, because they have the names of
+# libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input must contain after the call, if the operation writes to the input: the values of the output `output`. If
-# `output` is None, no output has these values. If `may_keep` is true, the input may also keep its old values.
+# The values that an input must have after the call, if the operation writes to it:
+# those of the output `output` or, if `output` is None, values that are not returned. If
+# `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
-# "y". The entry "y" means that the input keeps its old values or has the values of the output "y".
+# LEAVES of a test class has an entry for each input that the operation may write to:
+# WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". The entry "y" means that the input
+# keeps its old values or has the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry for an input that must have the values of the output `output` after the call (see Left)."""
+    """Returns the entry of LEAVES for an input that must have the values of the output
+    `output` after the call."""
     return Left(output, False)
 
 
@@ -146,8 +152,9 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the tolerance rule of an output: `rule`, with the numbers of pytest's --tolerance. Without this option,
-    the numbers are those of TOLERANCES in the test file (from `reftest generate --tolerance`), if there are any."""
+    """Returns the tolerance rule `rule` of an output, with its numbers replaced by
+    those of pytest's --tolerance. Without this option, the numbers of TOLERANCES in the
+    test file (from `reftest generate --tolerance`) replace them, if there are any."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))

@@ -1,6 +1,7 @@
-"""conftest_calls - calls a reference as `reftest verify` does, and asserts that the call leaves nothing behind. `reftest
-generate` appends this file, from its first dashed line on, to conftest.py, which contains the imports. The functions
-that are called here are in the other parts of conftest.py."""
+"""conftest_calls - calls a reference as `reftest verify` does, and asserts that the
+call has no side effects. `reftest generate` appends this file, from its first dashed
+line on, to conftest.py, which contains the imports. The functions that are called here
+are in the other parts of conftest.py."""
 
 # ruff: noqa: F821
 

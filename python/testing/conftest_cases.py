@@ -61,7 +61,8 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case whose outputs reveal the constants of the reference that the definition does not give."""
+    """Returns a case whose outputs reveal constants that the reference uses, but the
+    definition does not give."""
     return Case(label, axes, kind="probe")
 
 
@@ -254,9 +255,9 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device):
-    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The other
-    inputs are generated with the workload's Python scalars, because they may depend on a scalar, such as the number
-    that marks padding."""
+    """Returns the inputs of a case: those that its workload gives, and generated values
+    for the others. The generated values may depend on the workload's Python scalars,
+    such as the number that marks padding."""
     assert case.problem is None, case.problem
     definition = definition_of(test)
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
@@ -303,8 +304,8 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars that `reftest verify` uses for this size. If the case is not one of the sizes, returns
-    the workload's scalars."""
+    """Returns the Python scalars of a case. If the case is one of the sizes, they are
+    those that `reftest verify` uses for this size, else those of the workload."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -328,7 +329,8 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a second set of inputs with the same shapes, and the case that has these inputs."""
+    """Returns a case with the same shapes and a second set of input values, and these
+    inputs."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 

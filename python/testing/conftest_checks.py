@@ -140,7 +140,7 @@ def changed_inputs(test, inputs, left):
 
 def own_truths(test, case, inputs, changed):
     """Computes the expected values of the changed inputs whose new values are not
-    outputs. Raises Unavailable if reftest's kernels are not installed."""
+    returned. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -204,7 +204,8 @@ def contiguous(tensors):
 
 
 def check_definition(test):
-    """Asserts that the test file has the same reference and constants as the definition's JSON file."""
+    """Asserts that the test file has the same reference and the same lengths of const
+    axes as the definition's JSON file."""
     definition = definition_of(test)
     assert test.REFERENCE == definition["reference"], (
         f"the reference of definitions/{test.OP_TYPE}/{test.NAME}.json has changed since this file was generated: "
@@ -271,8 +272,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs whose new values are outputs, or to none of them. Ignores an
-    input whose new values equal its old values."""
+    """Asserts that the reference writes to all inputs whose new values it also returns,
+    or to none of them. Ignores an input whose new values equal its old values."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -349,8 +350,9 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """Asserts that the outputs for both sets of input values are correct together, for outputs that reftest's kernels
-    judge. For example, random samples must differ under another seed."""
+    """For each output that reftest's kernels judge, asserts that its values for both
+    sets of input values are correct together. For example, random samples must differ
+    under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -495,7 +497,8 @@ def check_truths_agree(test, case, inputs, one, other):
 
 class DefinitionTests:
     """The base class of all generated test classes. A generated class sets attributes for one definition; the values
-    below are the defaults. A failure shows the line of the test, and no other line of this file."""
+    below are the defaults. The report of a failure shows the line of the test method,
+    and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()

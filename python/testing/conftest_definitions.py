@@ -13,8 +13,8 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. Moves the inputs that no case passes to "left_out". The op_type is the
-    name of the file's folder."""
+    """Loads a definition from its JSON file. Inputs that no case passes are in
+    "left_out" instead of "inputs". The op_type is the name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
@@ -93,7 +93,8 @@ OPERATORS = {
 
 
 def expression_value(text, axes):
-    """Returns the value of an expression with axes. Raises KeyError if an axis in the expression has no value."""
+    """Returns the value of `text`, an expression with names of axes. Raises KeyError if
+    an axis in the expression has no value."""
 
     def value(node):
         if isinstance(node, ast.Name):

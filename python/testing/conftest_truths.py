@@ -92,8 +92,9 @@ class Kernels:
             self.need(self.host.reftest_truth_left, text, *given)
 
     def judge(self, text, index, inputs, outputs, truth):
-        """Judges an output. Returns None if a tolerance rule must decide, "" if the output is correct, and otherwise a
-        message that says why the output is wrong."""
+        """Judges an output. Returns None if a tolerance rule must be used instead, ""
+        if the output is correct, and otherwise a message that says why the output is
+        wrong."""
         host = [on_host(group) for group in (inputs, outputs, truth)]
         code, why = self.call(
             self.host.reftest_judge, text, index, *(places(group) for group in host)
@@ -246,8 +247,8 @@ def recovered_constants(test):
 
 
 def constants_of(test):
-    """Returns the constants of the reference, from the definition or else from the reference's outputs. Returns None if
-    neither gives them."""
+    """Returns the constants of the reference, from the definition or else from the
+    reference's outputs. A constant that neither gives is None."""
     return _constants(class_of(test))
 
 
@@ -265,8 +266,8 @@ def tables():
     path = LIBRARIES / "common.py"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: `reftest generate` restores it")
-    # Loads common.py under the name by which the tables import it. The code is that of the function `load` in
-    # common.py, which loads the tables.
+    # Loads common.py under the name by which the tables import it. This code does the
+    # same as the function `load` in common.py, which loads the tables.
     common = sys.modules["reftest_providers"] = types.ModuleType("reftest_providers")
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     types.FunctionType(code, common.__dict__)()
@@ -429,7 +430,7 @@ def in_order(definition, inputs):
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
     in `left` must have after the call. `left` lists the inputs whose new values are not
-    outputs."""
+    returned."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -450,8 +451,9 @@ def builtin_truth(test, case, inputs, left=()):
 
 def rule_of(test, case, inputs, index):
     """Returns atol, rtol and hit ratio of `reftest verify` for an output. reftest's kernels compute them for these
-    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. If the case is not one of
-    the sizes, returns the widest rule of all sizes."""
+    inputs. Without reftest's kernels, returns the tolerance rule of the test class for
+    the size that the case has. If the case is not one of the sizes, returns the widest
+    rule of all sizes."""
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:

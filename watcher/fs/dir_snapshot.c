@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
- * not prove that a file is unchanged if the file was read less than RACY_SECONDS after its last write. The scan reads
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore a file that was
+ * read less than RACY_SECONDS after its last write may have changed since, even if its stat is equal. The scan reads
  * such a file again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 

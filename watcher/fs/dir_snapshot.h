@@ -1,9 +1,10 @@
 /* dir_snapshot - finds changed files in a directory by polling, for directories in which inotify does not work. A
  * snapshot has the stat and the digest of each file from the last scan.
  *
- * A scan hashes a file if its stat has changed, or if the last hash was computed too soon after a write for the stat to
- * be reliable. In addition, every DIR_SNAPSHOT_ROUNDS-th scan hashes each file, because the filesystems that need
- * polling may report wrong stats. Files larger than DIR_SNAPSHOT_READ_MAX bytes are compared by stat alone. */
+ * A scan hashes a file if its stat has changed. It also hashes a file whose last hash was computed soon after a write,
+ * because a second write may have left the stat unchanged. In addition, each file is hashed once in DIR_SNAPSHOT_ROUNDS
+ * scans, because the filesystems that need polling may report wrong stats. Files larger than DIR_SNAPSHOT_READ_MAX
+ * bytes are compared by stat alone. */
 #ifndef REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
 #define REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
 

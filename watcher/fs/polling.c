@@ -45,7 +45,7 @@ static bool is_polled(const struct watch_dir *dir)
 	return dir->watch < 0 && dir->tree != NULL;
 }
 
-/* Returns whether the directory may be removed without an event of inotify. */
+/* Returns whether the directory can be removed or replaced without an inotify event. */
 static bool is_unsure(const struct watch_dir *dir)
 {
 	return dir->tree != NULL && (dir->link || dir->watch < 0);

@@ -1,5 +1,5 @@
-/* polling - finds changes that cause no inotify events: changes in directories without an inotify watch, and
- * replacements of the directory at a path. */
+/* polling - finds changes that cause no inotify events: changes in directories without an inotify watch, and paths that
+ * now lead to another directory. */
 #ifndef REFTEST_WATCHER_FS_POLLING_H
 #define REFTEST_WATCHER_FS_POLLING_H
 

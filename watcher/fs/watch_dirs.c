@@ -36,8 +36,8 @@ void watcher_events_lost(struct watcher *w)
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore an equal stat does
- * not prove that a file is unchanged if the file was checked less than RACY_SECONDS after its last change. Such a file
+/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore a file that was
+ * checked less than RACY_SECONDS after its last change may have changed since, even if its stat is equal. Such a file
  * is read again, as git does for "racily clean" index entries. */
 enum { RACY_SECONDS = 2 };
 
@@ -217,9 +217,9 @@ static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 	free(dir);
 }
 
-/* Returns whether files on the filesystem can change without an inotify event. Network, FUSE and shared filesystems are
- * blind in this sense, because this machine's kernel does not make all changes. Overlayfs is not in the list, because
- * writes through it cause events, and writes to its lower layers are not allowed
+/* Returns whether files on the filesystem of `full` can change without an inotify event. This is so on network, FUSE
+ * and shared filesystems, because not all changes are made by this machine's kernel. Overlayfs is not in the list,
+ * because writes through it cause events, and writes to its lower layers are not allowed
  * (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {

@@ -17,8 +17,8 @@ enum { WATCH_BUCKETS = 1024 };
 
 struct watch_dir {
 	struct watch_dir *next, *next_of_watch;
-	const struct watched_tree *tree; /* the tree of the directory; NULL: the directory is the root */
-	int level;                       /* the number of levels below the root of the tree */
+	const struct watched_tree *tree; /* the tree that contains the directory; NULL for the root */
+	int level;                       /* the number of levels from the root of the tree down to the directory */
 	int watch;                       /* watch descriptor of inotify; -1: the directory is polled */
 	bool link;                       /* the path is a symbolic link */
 	dev_t device;
@@ -31,9 +31,9 @@ struct watch_dir {
  * watcher_follow added, or a symbolic link whose target is a file or does not exist. */
 struct linked {
 	struct linked *next;
-	bool followed;                   /* watcher_follow added the path, so it need not be a symbolic link */
-	bool racy;                       /* the file was written so recently that an equal stat does not prove that the
-					  * file is unchanged */
+	bool followed;                   /* watcher_follow added `path`, which may be any file */
+	bool racy;                       /* the file was written so recently that another write may leave its stat
+					  * unchanged */
 	const struct watched_tree *tree; /* the tree to which the link's target is added if the target becomes a
 					  * directory; NULL for a link to a file */
 	int level;			 /* the number of directory levels between the tree's root and the link */
@@ -99,8 +99,8 @@ void watch_dir_attach(struct watcher *w, const struct watched_tree *tree, int le
 void watch_dir_detach(struct watcher *w, const char *path, bool gone);
 void watch_dirs_free(struct watcher *w);
 
-/* Updates the list of watched directories. Call this after a creation, change or removal at `path`, if the file at
- * `path` is, was or may be a directory. */
+/* Updates the list of watched directories. Call this after `path` was created, replaced or removed, if it is, was or
+ * may be a directory. */
 void watch_dir_touched(struct watcher *w, const struct watched_tree *tree, int level, const char *path);
 void watch_dir_touch_file(struct watcher *w, const struct watch_dir *dir, const char *name, enum touch touch);
 /* Scans a polled directory, and reports the files that were created, changed or removed since the last scan. The first

@@ -11,8 +11,8 @@
 struct watched_tree {
 	const char *path;   /* the name of a directory in the root, such as "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* the lowest level below `path` at which files are watched; 1: "definitions/x/file" and
-			     * files in deeper directories */
+	int files_from;     /* files are watched from this level below `path` on; 1: "definitions/x/file" and files in
+			     * deeper directories */
 	const char *suffix; /* if not NULL, only files with this suffix that are not hidden are watched */
 };
 

@@ -1,10 +1,10 @@
 /* watcher - watches directories below a root and reports changed paths once they have settled.
  *
  * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root. For each tree, the
- * caller says how many levels of directories are watched and which suffix the names of its files have. If the content
- * of a path may have changed, the watcher reports this path at least once after its last change, or it reports
- * "everything". To miss no change, the watcher adds the inotify watch of a directory before it lists the directory, and
- * reports every file in a new directory. The reported paths depend on the event:
+ * caller sets the number of directory levels and the suffix of the files that are watched. If a file may have changed,
+ * the watcher reports its path at least once after the last change, or it reports "everything". To miss no change, the
+ * watcher adds the inotify watch of a directory before it lists the directory, and reports every file in a new
+ * directory. The reported paths depend on the event:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the
@@ -15,9 +15,9 @@
  * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
  *
  * If inotify cannot watch a directory, the watcher scans it twice a second, compares the contents of its files, and
- * says so in a message. One reason is a filesystem on which files change without inotify events (NFS, FUSE, 9p, …),
- * which statfs detects. The other reason is that the limit of inotify watches is reached. If the target of a symbolic
- * link is outside the watched directories, the watcher checks the target once a second. */
+ * says so in a message. One reason is that inotify does not report all changes on the filesystem (NFS, FUSE, 9p, …);
+ * statfs tells the type of the filesystem. The other reason is that the limit of inotify watches is reached. If the
+ * target of a symbolic link is outside the watched directories, the watcher checks the target once a second. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
 
