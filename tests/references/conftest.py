@@ -1,13 +1,15 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3c13c88dc3eda7263a5de199e5fc85f3
-"""conftest - runs the reference tests in this directory: the code that all generated test files share.
+# reftest-body: 3276b0138a434ed9b328cb1fbfa33104
+"""conftest - the code that all generated test files in this directory share. It runs
+the tests of references.
 
 Each definition of the dataset has a class in a test file here. A test calls the definition's reference on valid inputs
 (see run_and_leave) and compares the outputs with ground truths. The code in reftest_libraries/ computes ground truths
 with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is installed, its own
 kernels compute a ground truth too: CUDA kernels on a GPU, C code on the CPU. The kernel libraries are searched for in
-`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test without ground
-truth is skipped, with the reason.
+`$REFTEST_KERNELS`, in the directory of the program `reftest`, and in
+/usr/local/lib/reftest. If no ground truth can be computed, the test is skipped, with
+the reason.
 
 If reftest is installed, it generates the inputs that `reftest verify` uses, which expose subtle mistakes. Without
 reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
@@ -74,20 +76,24 @@ DTYPES = {
     },
 }
 LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
-# Pytest must not import the files in this directory, because they have the names of libraries.
+# Pytest must not import the files in reftest_libraries/, because they have the names of
+# libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input must contain after the call, if the operation writes to the input: the values of the output `output`. If
-# `output` is None, no output has these values. If `may_keep` is true, the input may also keep its old values.
+# The values that an input must have after the call, if the operation writes to it:
+# those of the output `output` or, if `output` is None, values that are not returned. If
+# `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or
-# "y". The entry "y" means that the input keeps its old values or has the values of the output "y".
+# LEAVES of a test class has an entry for each input that the operation may write to:
+# WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". The entry "y" means that the input
+# keeps its old values or has the values of the output "y".
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry for an input that must have the values of the output `output` after the call (see Left)."""
+    """Returns the entry of LEAVES for an input that must have the values of the output
+    `output` after the call."""
     return Left(output, False)
 
 
@@ -148,8 +154,9 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the tolerance rule of an output: `rule`, with the numbers of pytest's --tolerance. Without this option,
-    the numbers are those of TOLERANCES in the test file (from `reftest generate --tolerance`), if there are any."""
+    """Returns the tolerance rule `rule` of an output, with its numbers replaced by
+    those of pytest's --tolerance. Without this option, the numbers of TOLERANCES in the
+    test file (from `reftest generate --tolerance`) replace them, if there are any."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -205,8 +212,8 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. Moves the inputs that no case passes to "left_out". The op_type is the
-    name of the file's folder."""
+    """Loads a definition from its JSON file. Inputs that no case passes are in
+    "left_out" instead of "inputs". The op_type is the name of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
@@ -285,7 +292,8 @@ OPERATORS = {
 
 
 def expression_value(text, axes):
-    """Returns the value of an expression with axes. Raises KeyError if an axis in the expression has no value."""
+    """Returns the value of `text`, an expression with names of axes. Raises KeyError if
+    an axis in the expression has no value."""
 
     def value(node):
         if isinstance(node, ast.Name):
@@ -424,7 +432,7 @@ def compile_reference(test):
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines the function run only during its execution")
+        pytest.fail("the reference defines the function run() dynamically")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     plain = test.ENTRY_POINT == "run" and not definition["left_out"]
     if plain and all(map(is_argument, definition["inputs"])):
@@ -749,7 +757,8 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case whose outputs reveal the constants of the reference that the definition does not give."""
+    """Returns a case whose outputs reveal constants that the reference uses, but the
+    definition does not give."""
     return Case(label, axes, kind="probe")
 
 
@@ -942,9 +951,9 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device):
-    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The other
-    inputs are generated with the workload's Python scalars, because they may depend on a scalar, such as the number
-    that marks padding."""
+    """Returns the inputs of a case: those that its workload gives, and generated values
+    for the others. The generated values may depend on the workload's Python scalars,
+    such as the number that marks padding."""
     assert case.problem is None, case.problem
     definition = definition_of(test)
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
@@ -991,8 +1000,8 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars that `reftest verify` uses for this size. If the case is not one of the sizes, returns
-    the workload's scalars."""
+    """Returns the Python scalars of a case. If the case is one of the sizes, they are
+    those that `reftest verify` uses for this size, else those of the workload."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -1016,7 +1025,8 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a second set of inputs with the same shapes, and the case that has these inputs."""
+    """Returns a case with the same shapes and a second set of input values, and these
+    inputs."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 
@@ -1307,8 +1317,9 @@ class Kernels:
             self.need(self.host.reftest_truth_left, text, *given)
 
     def judge(self, text, index, inputs, outputs, truth):
-        """Judges an output. Returns None if a tolerance rule must decide, "" if the output is correct, and otherwise a
-        message that says why the output is wrong."""
+        """Judges an output. Returns None if a tolerance rule must be used instead, ""
+        if the output is correct, and otherwise a message that says why the output is
+        wrong."""
         host = [on_host(group) for group in (inputs, outputs, truth)]
         code, why = self.call(
             self.host.reftest_judge, text, index, *(places(group) for group in host)
@@ -1461,8 +1472,8 @@ def recovered_constants(test):
 
 
 def constants_of(test):
-    """Returns the constants of the reference, from the definition or else from the reference's outputs. Returns None if
-    neither gives them."""
+    """Returns the constants of the reference, from the definition or else from the
+    reference's outputs. A constant that neither gives is None."""
     return _constants(class_of(test))
 
 
@@ -1480,8 +1491,8 @@ def tables():
     path = LIBRARIES / "common.py"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: `reftest generate` restores it")
-    # Loads common.py under the name by which the tables import it. The code is that of the function `load` in
-    # common.py, which loads the tables.
+    # Loads common.py under the name by which the tables import it. This code does the
+    # same as the function `load` in common.py, which loads the tables.
     common = sys.modules["reftest_providers"] = types.ModuleType("reftest_providers")
     code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
     types.FunctionType(code, common.__dict__)()
@@ -1644,7 +1655,7 @@ def in_order(definition, inputs):
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
     in `left` must have after the call. `left` lists the inputs whose new values are not
-    outputs."""
+    returned."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -1665,8 +1676,9 @@ def builtin_truth(test, case, inputs, left=()):
 
 def rule_of(test, case, inputs, index):
     """Returns atol, rtol and hit ratio of `reftest verify` for an output. reftest's kernels compute them for these
-    inputs. Without reftest's kernels, returns the test class's tolerance rule for this size. If the case is not one of
-    the sizes, returns the widest rule of all sizes."""
+    inputs. Without reftest's kernels, returns the tolerance rule of the test class for
+    the size that the case has. If the case is not one of the sizes, returns the widest
+    rule of all sizes."""
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
@@ -1844,7 +1856,7 @@ def changed_inputs(test, inputs, left):
 
 def own_truths(test, case, inputs, changed):
     """Computes the expected values of the changed inputs whose new values are not
-    outputs. Raises Unavailable if reftest's kernels are not installed."""
+    returned. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -1908,7 +1920,8 @@ def contiguous(tensors):
 
 
 def check_definition(test):
-    """Asserts that the test file has the same reference and constants as the definition's JSON file."""
+    """Asserts that the test file has the same reference and the same lengths of const
+    axes as the definition's JSON file."""
     definition = definition_of(test)
     assert test.REFERENCE == definition["reference"], (
         f"the reference of definitions/{test.OP_TYPE}/{test.NAME}.json has changed since this file was generated: "
@@ -1975,8 +1988,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs whose new values are outputs, or to none of them. Ignores an
-    input whose new values equal its old values."""
+    """Asserts that the reference writes to all inputs whose new values it also returns,
+    or to none of them. Ignores an input whose new values equal its old values."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -2053,8 +2066,9 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """Asserts that the outputs for both sets of input values are correct together, for outputs that reftest's kernels
-    judge. For example, random samples must differ under another seed."""
+    """For each output that reftest's kernels judge, asserts that its values for both
+    sets of input values are correct together. For example, random samples must differ
+    under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -2199,7 +2213,8 @@ def check_truths_agree(test, case, inputs, one, other):
 
 class DefinitionTests:
     """The base class of all generated test classes. A generated class sets attributes for one definition; the values
-    below are the defaults. A failure shows the line of the test, and no other line of this file."""
+    below are the defaults. The report of a failure shows the line of the test method,
+    and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()

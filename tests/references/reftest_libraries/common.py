@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b8fc52972f75eaf3a0e6f32841359e35
+# reftest-body: c0d86f881bc40a5fb4f8631e7a984f04
 # fmt: off
 # ruff: noqa
 """common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
@@ -11,7 +11,7 @@ this call, so the function may write to them.
 
 A row finds its inputs by role: call["hidden"] is the input with the hidden state, whatever its name and position in the
 definition. The op families in kernels/ assign roles (op.roles) and modes (op.modes) to a definition, and each request
-lists both. No table may guess a role or a mode from the name, the position or the shape of an input.
+to the provider lists them. No table may guess a role or a mode from the name, the position or the shape of an input.
 
 A file of tables imports its library only inside the functions of its rows, so that the file can be loaded even if the
 library is not installed. The file imports common.py as `reftest_providers`, because the provider and generated tests
@@ -37,8 +37,8 @@ COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
 
 def progress(doing, allow, tell=False):
-    """Reports to the pool that an import or a compilation begins. Does nothing in generated tests; provider.py replaces
-    this function."""
+    """Reports to the pool of worker processes that an import or a compilation begins. Does nothing in generated tests;
+    provider.py replaces this function."""
 
 
 @contextlib.contextmanager
@@ -82,9 +82,8 @@ class Row:
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set this for a row whose calls take
-    # time and show nothing new: the row repeats the computation of the ground truth `builtin`, or the row's result has
-    # never decided a verdict.
+    # library or requests all ground truths. Generated tests always use the row. Set this for a slow row without a
+    # benefit: the row repeats the computation of the ground truth `builtin`, or its result has never decided a verdict.
     on_request: bool = False
 
 
@@ -110,7 +109,7 @@ class Call:
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
         self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
-        self.arguments = request.get("arguments", {})  # {input: argument of this function}
+        self.arguments = request.get("arguments", {})  # {input: argument of the function in the tag fi_api:}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
@@ -146,13 +145,14 @@ class Call:
         return value
 
     def output_shape(self, role):
-        """Returns the shape of the output with this role. A row uses this shape for sizes that no input has."""
+        """Returns the shape of the output with this role. A row uses this shape for sizes that cannot be read from an
+        input."""
         (shape,) = (spec["shape"] for spec in self.outputs if spec["name"] == self.output_roles[role])
         return shape
 
     def outputs_of(self, **results):
-        """Returns `results`, whose keywords are output roles, in the order and with the dtypes of the definition's
-        outputs."""
+        """Returns a tuple of the tensors in `results`, which are passed by output role. The tuple has the order and the
+        dtypes of the definition's outputs."""
         by_name = {name: results.get(role) for role, name in self.output_roles.items()}
         missing = [spec["name"] for spec in self.outputs if by_name.get(spec["name"]) is None]
         if missing:
@@ -170,7 +170,7 @@ def coarse_of(row, call, results):
         atol, rtol = row.coarse[roles[spec["name"]]]
         size = root_mean_square(result) if call.noise > 0 else 0.0
         allowed = 5 * call.noise * size
-        # A result that contains NaN gets no addition for quantisation noise.
+        # If a result contains NaN, nothing is added for quantisation noise.
         rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})
     return rules
 
@@ -184,8 +184,8 @@ def root_mean_square(x):
 
 def load(name, path):
     """Loads a module from its path, because a file of tables has the name of its library, and an import would load the
-    library. Compiles the source text each time, because Python's cached byte code misses an edit that keeps the file's
-    size and happens in the same second as the last edit."""
+    library. Compiles the source text each time instead of using Python's cached byte code, which would be stale after
+    an edit that keeps the file's size and happens in the same second as the edit before."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = path
     with open(path, encoding="utf-8") as file:
@@ -213,14 +213,13 @@ def load_tables(folder, broken=None):
 
 
 def checkouts():
-    """Returns the checkouts of libraries that are used like installed libraries: {module: {"folder", "commit", "why",
-    "preferred"}}. engine/library_checkouts.h describes them. Only the provider uses checkouts; generated tests do
-    not."""
+    """Returns the checkouts that can replace installed libraries: {module: {"folder", "commit", "why", "preferred"}}.
+    engine/library_checkouts.h describes these members. Only the provider uses checkouts; generated tests do not."""
     return json.loads(os.environ.get("REFTEST_CHECKOUTS", "{}"))
 
 
 def checkout_of(wanted):
-    """Returns the checkout that is used for a Need, or None."""
+    """Returns the checkout that is used for the Need `wanted`, or None if an installed distribution is used."""
     found = checkouts().get(wanted.module.split(".")[0]) if wanted.module is not None else None
     return found if found is not None and (found["preferred"] or installed(wanted.names)[0] is None) else None
 
@@ -389,8 +388,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool. By default, the operation does so; the input "frozen" or the
-    constant "updates_state" can disable the update."""
+    if the operation writes new states to the state pool. It is true by default; the input "frozen" or the constant
+    "updates_state" can make it false."""
 
     def __init__(self, call):
         self.call = call

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 882a03b126d15a882970eb59f24e8aff
+# reftest-body: 01f1d57dcdfa72c36a53e700653cfae7
 # fmt: off
 # ruff: noqa
 """fi_api - calls the FlashInfer function that is named in a definition's tag `fi_api:`, and passes the definition's
@@ -46,8 +46,8 @@ def function_named(dotted):
 
 
 def arguments_of(call, function):
-    """Returns {argument of the function: value}. If the definition gives an input a `param`, the input is passed as the
-    argument with this name, else as the argument with the input's name."""
+    """Returns {argument of the function: value}. An input is passed as the argument that its member `param` names, if
+    the function has this argument, else as the argument with the input's own name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     given = {}

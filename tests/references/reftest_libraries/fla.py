@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bf82a8470b7966e7791a45a4736a4ed6
+# reftest-body: f7d01dc01eddcde046a377443dc94776
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -25,8 +25,8 @@ NEEDS = (
 
 class Gated(GatedDelta):
     """A case of the gated delta rule in the library's form: tensors [batch, tokens, heads, …] in float32, with computed
-    gates and normalised q and k. `pool` is the state pool as passed, and `state` contains the initial state of each
-    sequence."""
+    gates and normalised q and k. `pool` is the state pool that was passed, and `state` contains the initial state of
+    each sequence."""
 
     def __init__(self, call):
         super().__init__(call)
@@ -111,10 +111,10 @@ def gdn_chunk(call: Call):
 
 # ---- linear attention: gla, simple_gla, delta_rule, gated_delta_rule, kda ----
 
-DELTA_K_MOST = 256  # largest key dimension of a head that the chunked kernels of the delta rule support
+DELTA_K_MOST = 256  # the largest head dimension of keys that the chunked kernels of the delta rule support
 # If one gate applies to all tokens, the chunked kernel multiplies the rows past a sequence's end, which are 0, by a
-# power of e^-gamma. A power above e^88 overflows float32, and the product is NaN. If there is a gate per token, the
-# kernel masks the rows past a sequence's end instead.
+# power of e^-gamma. A power above e^88 overflows float32, and 0 times infinity is NaN. If there is a gate per token,
+# the kernel masks the rows past a sequence's end instead.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
@@ -176,8 +176,8 @@ class Linear:
 
 # For each op family: the last part of the kernel's name, the keyword argument for the gate, and the set of steps that
 # the kernel does itself. The steps are l2norm, beta (the sigmoid of beta, or twice the sigmoid), v_first (states are
-# [V, K]), groups (several value heads per head of q and k), softplus (gates with A_log) and bounded (gates with a lower
-# bound).
+# [V, K]), groups (several value heads per head of q and k), gamma (one gate for all tokens), softplus (gates with
+# A_log) and bounded (gates with a lower bound).
 OWN = {"l2norm", "beta", "v_first", "groups"}
 RECURRENT = {
     "gla": ("gla", "gk", {"v_first"}),
@@ -210,7 +210,7 @@ def gate_words(form, keyword, own):
 
 def kernel_words(form, keyword, own):
     """Returns the kernel's arguments. `own` names the steps that the kernel does itself. The inputs of these steps are
-    passed unprocessed."""
+    passed to the kernel unchanged."""
     q, k, state = form.q, form.k, form.state
     words = {"v": form.v, "scale": form.scale, "output_final_state": True, "cu_seqlens": form.cu_seqlens}
     words.update(gate_words(form, keyword, own))
@@ -245,7 +245,7 @@ def by_kernel(prefix, kernels, family, call, form, change=None):
 
 def plain(family, x, q, k, v, gate, beta, state):
     """Computes with the library's plain PyTorch code, which requires sequences of equal lengths. Two functions of this
-    code always use the scale 1 / sqrt(K)."""
+    code always use the scale 1 / sqrt(K), so they get queries that are scaled to make up for it."""
     module = importlib.import_module("fla.ops.%s.naive" % family)
     scaled = q * (x.scale * q.shape[-1] ** 0.5)
     if family == "gla":

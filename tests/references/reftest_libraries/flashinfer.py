@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d5b72e795e2ad74d1ca20c04fa6c2a65
+# reftest-body: ddf4b66b247652501f9a62a315e4e9b3
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -36,22 +36,22 @@ HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}
 
 def on_import():
     """Wraps FlashInfer's function that builds a module, so that each build is reported to the pool. FlashInfer calls
-    this function even for a module that is up to date. Then the call returns at once."""
+    this function even for a module that is up to date; such a call returns at once."""
     spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
     if spec is not None and not hasattr(spec.build_and_load, "reports"):
         spec.build_and_load = reporting(spec.build_and_load)
 
 
 def reporting(build):
-    """Wraps FlashInfer's build of a module. If another process compiles the same module, the build waits for that
-    process. The provider process does not retry a failed build of kernels. `mendable` in provider.py decides whether a
-    later run retries the build."""
+    """Wraps the function `build`, which builds a module. If another process compiles the same module, the build waits
+    for that process. The provider process does not retry a failed build of kernels. `mendable` in provider.py decides
+    whether a later run retries the build."""
     failed = {}
 
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # an error is ignored, because the result only decides whether a progress message is shown
+        except Exception:  # ignored, because `there` only determines whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -166,8 +166,8 @@ def mla_paged(backend):
 
 
 def dsa_paged(backend):
-    """Computes sparse attention with the kernel for latent attention and a page size of 1. Each query is passed as a
-    sequence whose pages are the query's valid indices."""
+    """Computes sparse attention with the kernel for latent attention, which gets pages of one key each. Each query is
+    passed as a sequence whose pages are the query's valid indices."""
 
     def run(call: Call):
         torch = call.torch
@@ -381,7 +381,7 @@ def gdn(call: Call):
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
             cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
-        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # a sequence without tokens gets no state
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # for these, the kernel writes no state
         new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
         return call.outputs_of(output=output, new_state=new_state)
@@ -493,8 +493,8 @@ def of_this_device(call, weights, experts):
 def moe(call: Call):
     """Computes the experts with cutlass_fused_moe. If the weights have scales for blocks of 128 by 128, the kernel's
     fp8 block-scale mode is used. In this mode the kernel quantises activations and intermediate values, with one scale
-    for 128 channels of a token. The error is 2.6 % of a value. Weights without block scales are passed in bfloat16. The
-    kernel expects the linear half of the first weight before the half of the gate, as definitions do."""
+    for 128 channels of a token. The quantisation error is 2.6 % of a value. Weights without block scales are passed in
+    bfloat16. The kernel expects the linear half of the first weight before the half of the gate, as definitions do."""
     from flashinfer.fused_moe import cutlass_fused_moe
 
     torch = call.torch

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6f5a0cb3e585bc603a667e767e355749
+# reftest-body: 5a4883968882158ebcae731670f4d26a
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
@@ -143,9 +143,9 @@ def mamba_ssu(call: Call):
 
 
 def quantize_fp8_per_token_group(call: Call):
-    """Quantises to fp8, with a scale for each group of channels. A group of a whole row is not supported, because
-    SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for scales is
-    not 1e-10, the library raises an exception."""
+    """Quantises to fp8, with a scale for each group of channels. A single group for the whole row is not supported,
+    because SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for
+    scales is not 1e-10, the library raises an exception."""
     from sglang.kernels.ops.quantization.fp8_kernel import sglang_per_token_group_quant_fp8
 
     x, groups = rows_of(call["hidden"]), call.output_shape("scale")[-1]

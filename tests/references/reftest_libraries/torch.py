@@ -1,11 +1,11 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 808ceae1163f1876869eddadad4b39d8
+# reftest-body: d5f724456f14c8eaaac5dc3102e39414
 # fmt: off
 # ruff: noqa
-"""torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS, or a BLAS library for the CPU,
-in float32; most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention over
-gathered keys. Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds only
-its result."""
+"""torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS in float32 or, on a CPU, a BLAS
+library in float64; most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention
+over gathered keys. Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds
+only its result."""
 
 from reftest_providers import Call, Need, Row, Table, key_counts, query_offsets
 
@@ -15,7 +15,7 @@ def wide_of(call):
 
 
 def gemm(call: Call):
-    """Multiplies in float64 if the inputs are float32, else in float32."""
+    """Multiplies in float64 on a CPU, or if an input is float32; else in float32."""
     torch = call.torch
     a, b = call["a"], call["b"]
     wide = torch.float64 if torch.float32 in (a.dtype, b.dtype) else wide_of(call)
