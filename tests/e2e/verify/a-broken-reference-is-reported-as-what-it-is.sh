@@ -91,8 +91,8 @@ END
 verify
 expect_exit 2
 expect_status tiny_gemm passed
-# If reftest cannot parse a reference, the definition is invalid, and no process runs the reference. If only Python
-# finds the error, the reference is reported as an error, with its position.
+# If reftest cannot parse a reference, the definition is invalid, and no process runs the reference. If reftest can
+# parse the reference but Python cannot, the case is an error, and the message gives the line.
 expect_status syntax invalid
 expect "d['syntax']['message'].startswith('definitions/rmsnorm/syntax.json:')"
 expect "d['syntax']['message'].endswith(\"the reference is not valid Python at line 4, column 31: expected ':', found the end of the line\")"

@@ -2,8 +2,8 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A workload need not give all inputs. The member custom_inputs_entrypoint names a function of the reference that makes
 # the other inputs. This function gets the axes and the scalars of the workload. It may use torch's random generators,
-# which have another seed for each set of input values. If the definition has an op family, the family's ground truth
-# also decides on these inputs.
+# which have another seed for each set of input values. If the definition has an op family, the reference is compared
+# with the family's ground truth on these inputs, too.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
