@@ -18,8 +18,8 @@
 #include "remote/url.h"
 #include "tests/fuzz/feed.h"
 
-/* The input is the body of a row. In three of four cases, a correct record is put around this body. In the fourth case,
- * the input is the whole row. */
+/* The input is the body of a row in the table of files, to which the target adds a correct header. Every fourth input
+ * is a whole row instead, with its header. */
 bool feed_row(const struct input *input)
 {
 	char path[] = "definitions/a/b.json";

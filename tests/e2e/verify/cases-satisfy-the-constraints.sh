@@ -43,8 +43,8 @@ run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
 
-# Shapes alone do not assign an op family to a definition without cases. If generated inputs violate a constraint on
-# values, their case is skipped. A workload line whose inputs satisfy the constraint is checked.
+# A definition without cases gets no op family if only its shapes fit the family. If generated inputs violate a
+# constraint on values, their case is skipped. A workload line whose inputs satisfy the constraint is checked.
 mkdir -p definitions/novel workloads/novel
 "$python" -I -S - <<'EOF'
 import json

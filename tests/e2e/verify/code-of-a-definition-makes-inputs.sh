@@ -1,7 +1,7 @@
 #!/bin/sh
-# A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
-# own, so it cannot prepare the process of the reference. If the inputs are wrong, the definition does not pass, and the
-# message gives the position of `init`. Other definitions are not affected.
+# A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of
+# its own, so it cannot leave anything in the process of the reference. If the inputs are wrong, the definition does not
+# pass, and the message gives the position of `init`. Other definitions are not affected.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -214,7 +214,7 @@ rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
-# If anything changes on which init depends, the case runs again.
+# If the code of `init` changes, the case runs again. A changed comment makes no difference.
 verify right
 expect_cached 1
 edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'
