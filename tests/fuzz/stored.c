@@ -1,5 +1,5 @@
-/* stored - the fuzz targets for the data in caches, exported files, remotes and git. This file includes the source file
- * that parses the table of files, because its parser is static. */
+/* stored - the fuzz targets for the data in caches, exported files, remote caches and git. This file includes the
+ * source file that parses the table of files, because its parser is static. */
 #include "cache/store_files.c"
 
 #include <fcntl.h>

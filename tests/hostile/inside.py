@@ -1,7 +1,7 @@
-"""inside.py - runs the hostile references in one set-up, inside the guard of setups.py, and prints the results as JSON.
-run.py starts this program and judges the results.
+"""inside.py - runs the hostile references in one set-up, in the namespaces of setups.py that protect this machine (the
+guard), and prints the results as JSON. The script run.py starts this program and checks the results.
 
-The first process of the guard builds the set-up (main), then gives up its rights and continues in `attempt`. All
+The first process of the guard builds the set-up (main), then drops its privileges and continues in `attempt`. All
 orphaned processes become children of this first process, so it sees the processes that the references leave behind.
 """
 
@@ -56,7 +56,7 @@ WRONG = RIGHT.replace("1e-6", "1e-2")
 NEIGHBOURS = {f"{place}_{kind}": kind for place in ("a", "f", "m", "s", "z") for kind in ("right", "wrong")}
 
 
-# ---- with the rights of the guard ----
+# ---- before this process drops its privileges ----
 
 
 def mount(source, target, kind=None, flags=0, options=None):
@@ -68,7 +68,7 @@ def mount(source, target, kind=None, flags=0, options=None):
 
 
 def blocked_parent(path):
-    """Returns the first directory on the way to `path` that other users may not enter, or None."""
+    """Returns the outermost parent directory of `path` that other users may not enter, or None."""
     for parent in reversed(path.parents):
         if not parent.stat().st_mode & 0o001:
             return parent
@@ -115,7 +115,7 @@ def main(setup, options):
     os.execvp(words[0], words)
 
 
-# ---- with the rights of the set-up's user ----
+# ---- after this process has dropped its privileges ----
 
 
 class Neighbours:
@@ -235,7 +235,7 @@ def other_processes(known):
 
 
 def wait_for_end(known):
-    """Waits up to 10 s until no process runs whose pid is not in `known`. Kills the processes that are left, and
+    """Waits up to 10 s for the end of all processes except those in `known`. Kills the processes that are left, and
     returns them."""
     for _ in range(100):
         left = other_processes(known)
@@ -251,8 +251,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns the state that a reference could change below the directories `folders`: files, directories and links,
-    with their mode, owner, time and content."""
+    """Returns the mode, the owner, the time and the content of all files, directories and links below the directories
+    `folders`."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:

@@ -164,7 +164,7 @@ P
 timeout 400 "$python" -I -S "$work/client.py" "$reftest" "$root" "$python" "$work/restrict" >"$work/out" 2>"$work/err" && status=0 || status=$?
 expectations=$((expectations + 1))
 expect_exit 0
-# Wrong usage is reported before any request is answered.
+# If its arguments or settings are wrong, `reftest serve` ends before it answers a request.
 run serve --root "$work/nothing"
 expect_exit 2
 run serve rmsnorm

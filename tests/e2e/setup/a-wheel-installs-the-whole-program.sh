@@ -1,14 +1,14 @@
 #!/bin/sh
 # `make wheel` makes a wheel that pip installs into an empty virtual environment of a user with an empty home. The
-# installed program uses only the libraries in the wheel, and not those that set-up installs on the machine. `doctor` of
-# the installed program does not suggest make commands. The tag of the wheel names the glibc version that the files of
-# the wheel need. pip can remove all files that it installed.
+# installed program uses only the libraries in the wheel, and not those that tools/setup.sh installs on the machine.
+# `doctor` of the installed program does not suggest make commands. The tag of the wheel names the glibc version that
+# the files of the wheel need. pip can remove all files that it installed.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
 step='make wheel'
 [ "$name" = build ] || skip 'a wheel of a build with sanitizers needs their libraries'
-# Other tests run the program of this build at the same time, so make must not link it again. Therefore make gets NVCC=
-# unless the build already has CUDA.
+# Other tests run the program of this build at the same time, so make must not link it again. Therefore make builds
+# without CUDA (NVCC=) unless the build already contains the CUDA library.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" $without_cuda PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \

@@ -14,7 +14,7 @@ setup --tests deb
 expect_exit 1
 expect_says "there is no part 'deb'"
 
-# A PATH with only the commands below, and therefore without a compiler and without apt-get.
+# PATH contains only the commands below, so there is neither a compiler nor apt-get.
 mkdir "$work/bin"
 for command in sh dirname mktemp rm cat env id grep tr printf python3 git pkg-config tail; do
 	ln -s "$(command -v $command)" "$work/bin/$command"

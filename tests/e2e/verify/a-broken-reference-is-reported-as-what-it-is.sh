@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A reference may fail to compile, fail to import
 # a module, raise an exception, exit, loop, allocate more memory than there is, or return values that its definition
-# does not declare. Each broken reference is reported with exactly its reason, and the other definitions are verified.
+# does not declare. The report has the right reason for each broken reference, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm
 define syntax <<'END'

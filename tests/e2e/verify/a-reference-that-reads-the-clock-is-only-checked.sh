@@ -1,7 +1,7 @@
 #!/bin/sh
 # A reference that reads the clock or the name of the machine can give other outputs in another run. Such a reference
-# gets at most the verdict "checked", even if a ground truth agrees. References do not get the name of the machine (they
-# get "reftest" where the kernel allows this), nor the environment variables that no reference needs.
+# gets at most the verdict "checked", even if a ground truth agrees. If the kernel allows it, reftest sets the host name
+# for references to "reftest". It removes the environment variables that no reference needs.
 . "$(dirname "$0")/../harness.sh"
 
 define reads_clock <<'P'

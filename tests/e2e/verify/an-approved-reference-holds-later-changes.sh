@@ -140,7 +140,7 @@ do_git add approved/oddity/wrong.json
 accept --staged wrong
 expect_exit 0
 
-# The definition of this approval is deleted.
+# `reftest check` reports an approval whose definition was deleted.
 rm definitions/oddity/kept.json
 run check
 expect_exit 2

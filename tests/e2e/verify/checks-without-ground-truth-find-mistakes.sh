@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the checks that need no ground truth. For each check, there is a reference for which all checks hold, and a
+# Tests the checks that need no ground truth. For each check, there is a reference that passes all checks, and a
 # reference with a mistake that this check finds. (The check `devices` needs a GPU; see
-# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) These checks cannot show whether the function computes the right
+# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) The checks cannot show whether a reference computes the right
 # values. Therefore definitions without ground truth get at most the status "checked", and never "passed".
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'

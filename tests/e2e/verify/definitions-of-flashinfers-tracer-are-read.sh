@@ -174,7 +174,7 @@ edit definitions/rmsnorm/plain.json 'def _norm_reference' 'def _other_reference'
 verify plain
 expect_cached 0
 
-# Generated tests call the same function with the same arguments. Definitions without cases have no test.
+# Generated tests call the same function as `verify`, with the same arguments. Definitions without cases have no test.
 rm -r definitions/made
 rm definitions/rmsnorm/misspelt.json definitions/rmsnorm/no_value.json definitions/rmsnorm/no_axis.json
 rm definitions/scaled/surplus.json definitions/scaled/renamed.json definitions/scaled/inside.json
