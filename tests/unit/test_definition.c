@@ -845,7 +845,7 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of "
 	     "them: the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
-	    {"64 // (n // 64)", NULL}, /* valid if n is at least 64 */
+	    {"64 // (n // 64)", NULL}, /* can be computed if n is at least 64 */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
 	};
 

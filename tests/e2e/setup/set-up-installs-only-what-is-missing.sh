@@ -25,7 +25,7 @@ setup
 PATH=$all
 expect_exit 1
 expect_says 'apt-get is missing' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev' 'g++' 'libtomlplusplus-dev'
-# `make test` installs these three parts separately. The compiler belongs to the part debian.
+# `make test` installs these three parts separately. Only the part `debian` includes the compiler.
 for part in debian torch tools; do
 	PATH=$work/bin
 	setup --tests $part

@@ -1,7 +1,7 @@
 /* relabel ROOT CLASS OP_TYPE/NAME… - copies the newest verdict of each case, labels the copy as if a device of the
  * class CLASS had computed it, and stores the copy in the same cache, with a valid checksum. Tests use this program on
  * machines without a GPU. If the environment variable FOLDER is set, writes the copy to the folder that it names
- * instead, where the files are named like the entries of a remote cache: one file for each key of the verdict. */
+ * instead, as a remote cache stores it: one file for each key of the verdict, named after the key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

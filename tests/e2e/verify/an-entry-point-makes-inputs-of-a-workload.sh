@@ -85,7 +85,8 @@ expect_case wrong failed "'numeric'"
 expect_case first_only failed "'numeric'"
 expect_case misses error "'inputs'"
 expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
-# The tolerance of an op family can depend on Python scalars such as `eps`, so the function may not make them.
+# The tolerance of an op family can depend on Python scalars such as `eps`, so the function that makes inputs may not
+# make them.
 expect_case scalar skipped "'no_ground_truth'"
 expect "\"make computes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"

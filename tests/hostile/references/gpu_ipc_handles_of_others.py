@@ -25,9 +25,9 @@ def own_handles(cuda):
 
 
 def guesses(first, second):
-    """Yields guesses of the other process's handle. The first guesses are the handles of this process, and copies of
-    them with the other process's id at each position. The next guesses change one byte of the first guesses, beginning
-    with the bytes that differ between the two handles of this process."""
+    """Yields guesses of the other process's handle. The first guesses are the two handles of this process, and copies
+    of the first one with the other process's id at each position. The next guesses change one byte of the first
+    guesses, beginning with the bytes that differ between the two handles of this process."""
     other = int("@sharer@").to_bytes(4, "little")
     bases = [first, second, *(first[:at] + other + first[at + 4 :] for at in range(0, 64, 4))]
     differing = [at for at in range(64) if first[at] != second[at]]
