@@ -3,7 +3,8 @@
 terminal() { tmux -S "$work/tmux" -f /dev/null "$@"; }
 trap 'terminal kill-server 2>/dev/null; exit 130' INT TERM
 
-# `await_terminal SENTENCE COMMAND…`: waits until the command succeeds on the terminal's content, including its history.
+# `await_terminal SENTENCE COMMAND…`: copies the terminal's content, including its history, to $work/out, and runs
+# COMMAND, until COMMAND succeeds.
 await_terminal() {
 	sentence=$1
 	shift
@@ -18,7 +19,8 @@ await_terminal() {
 		sleep 0.05
 	done
 }
-# `shows TEXT…`: waits until the terminal shows each text. The test defines has(), which looks for a text.
+# `shows TEXT…`: waits until the terminal shows each text. The test must define has(), which looks for a text in
+# $work/out.
 shows() {
 	for text in "$@"; do await_terminal "shows '$text'" has "$text"; done
 }

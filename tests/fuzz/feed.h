@@ -1,4 +1,4 @@
-/* feed - the interface of a fuzz target: a function that parses one input and checks what must hold for the result. */
+/* feed - the interface of a fuzz target: a function that parses one input and checks properties of the result. */
 #ifndef REFTEST_TESTS_FUZZ_FEED_H
 #define REFTEST_TESTS_FUZZ_FEED_H
 
@@ -22,15 +22,15 @@ void hold(const struct input *input, bool holds, const char *what);
 /* Returns whether a text is not empty, is UTF-8 and has no control characters. */
 bool is_sentence(const char *text);
 
-/* tests/fuzz/stored.c: parsers of the data in caches, exported files, remotes and git */
+/* These targets are in tests/fuzz/stored.c: parsers of the data in caches, exported files, remote caches and git. */
 feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_message, feed_action_result,
     feed_url, feed_index, feed_listing;
-/* tests/fuzz/storable.c: parsers of a reference's source code and of settings */
+/* These targets are in tests/fuzz/storable.c: parsers of a reference's source code and of settings. */
 feed_function feed_dependencies, feed_normal_form, feed_settings;
-/* tests/fuzz/sent.c: parsers of the messages of other processes */
+/* These targets are in tests/fuzz/sent.c: parsers of the messages of other processes. */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts, feed_work_request, feed_work_answer,
     feed_rpc_request;
-/* tests/fuzz/replies.c: parsers of a remote cache's answers */
+/* These targets are in tests/fuzz/replies.c: parsers of a remote cache's answers. */
 feed_function feed_redis_reply, feed_http_reply;
 
 #endif

@@ -1,5 +1,6 @@
-/* libfuzzer - runs a fuzz target of targets.h with libFuzzer, which chooses inputs by the code that they reach.
- * $FUZZ_TARGET names the target. `make fuzz ENGINE=libfuzzer` builds this program with clang and runs it. */
+/* libfuzzer - runs a fuzz target of targets.h with libFuzzer, which prefers inputs that execute new code. The
+ * environment variable FUZZ_TARGET names the target. `make fuzz ENGINE=libfuzzer` builds this program with clang and
+ * runs it. */
 #include "tests/fuzz/targets.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* replies - the fuzz targets for the answers of a remote cache's server. The source files of the functions that read
- * answers are included, because these functions are static. No input leaves this process. For a new protocol, add a
- * function here, its declaration in feed.h, a row in the table of targets.c, and replies in corpus/. */
+/* replies - the fuzz targets for the answers of a remote cache's server. This file includes the source files that parse
+ * answers, because their functions are static. The targets connect to no server. For a new protocol, add a function
+ * here, its declaration in feed.h, a row in the table of targets.c, and replies in corpus/. */
 #include "remote/helper/redis.c"
 
-/* Renames functions of redis.c, because http.c defines functions with the same names. */
+/* Renames two functions of http.c, because redis.c defines functions with the same names. */
 #define take_value http_take_value
 #define broke http_broke
 #include "remote/helper/http.c"
@@ -80,8 +80,8 @@ static void give_body(struct slot *slot, const char *bytes, size_t length)
 		take_bytes((char *)(uintptr_t)(bytes + half), 1, length - half, slot);
 }
 
-/* The first byte selects the HTTP status. The rest is the answer for /ac and, after a byte 0x1E, the answer for
- * /cas. */
+/* The first byte of the input selects the HTTP status. The bytes up to a byte 0x1E are the answer to the request for
+ * /ac, and the bytes after it are the answer to the request for /cas. */
 bool feed_http_reply(const struct input *input)
 {
 	static const long statuses[] = {200, 204, 301, 401, 404, 410, 500};

@@ -1,5 +1,5 @@
 /* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. They parse the
- * words of a reference, its normal form, and the settings of a dataset. */
+ * source code of a reference, to find its dependencies and its normal form, and the settings of a dataset. */
 #include "engine/settings.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* Checks that the text has the same normal form as the input, because the text and the input differ only in ways that
- * do not matter to Python. A text without a normal form is not checked. */
+/* `text` differs from the input only in ways that do not matter to Python. Checks that both have the same normal form,
+ * unless `text` has none. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};
@@ -117,7 +117,7 @@ bool feed_normal_form(const struct input *input)
 
 /* ---- settings ---- */
 
-/* Returns whether the text is "", "full", or names of gaps with commas between them. */
+/* Returns whether the text is "", "full", or a list of gaps of docs/containment.md with commas between them. */
 static bool is_requirement(const char *text)
 {
 	char name_of_gap[64];

@@ -1,5 +1,5 @@
-/* stored - the fuzz targets for the data in caches, exported files, remotes and git. This file includes the source file
- * that parses the table of files, because its parser is static. */
+/* stored - the fuzz targets for the data in caches, exported files, remote caches and git. This file includes the
+ * source file that parses the table of files, because its parser is static. */
 #include "cache/store_files.c"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "remote/url.h"
 #include "tests/fuzz/feed.h"
 
-/* The input is the body of a row. In three of four cases, a correct record is put around this body. In the fourth case,
- * the input is the whole row. */
+/* The input is the body of a row in the table of files, to which the target adds a correct header. Every fourth input
+ * is a whole row instead, with its header. */
 bool feed_row(const struct input *input)
 {
 	char path[] = "definitions/a/b.json";

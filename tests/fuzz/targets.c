@@ -64,7 +64,7 @@ static const char *const json_seeds[] = {
     "{\"k\": {\"k\": {\"k\": [9007199254740993, 1e308, 123456789012345678901234567890]}}}",
 };
 
-/* Checks, for every value of the tree, that a message about it gives its line and column in the text. */
+/* Checks that a message about a value gives the line and the column of this value, for every value of the tree. */
 static void check_places(const struct input *input, const struct json_text *text, const cJSON *value,
                          const struct json_step *step, int *budget)
 {

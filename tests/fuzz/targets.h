@@ -1,8 +1,8 @@
 /* targets - the parsers that read untrusted bytes, and a driver that feeds mutated seeds to them.
  *
  * An input depends only on the target's name, its seeds and a number, so a failure can be repeated. The seeds are texts
- * in targets.c and the files of tests/fuzz/corpus/, which also keeps every input that once found a fault. Use a build
- * with sanitizers, which find reads beyond the end of an input. The targets themselves check properties of every
+ * in targets.c and the files of tests/fuzz/corpus/, where every input that once made a check fail is also kept. Use a
+ * build with sanitizers, which find reads beyond the end of an input. The targets themselves check properties of every
  * result. For example, each rejected input has a message, offsets are within the file, and a value that is written and
  * read again stays the same. */
 #ifndef REFTEST_TESTS_FUZZ_TARGETS_H

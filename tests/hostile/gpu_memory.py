@@ -1,4 +1,5 @@
-"""gpu_memory.py - shares memory of a GPU with other processes by CUDA IPC. Calls only the driver's library.
+"""gpu_memory.py - shares memory of a GPU with other processes by CUDA IPC. Uses only the library of the CUDA driver,
+and not torch.
 
 gpu_memory.py share DEVICE        shares memory whose bytes are all BYTE, prints its handle, and waits for the end of its input
 gpu_memory.py open DEVICE HANDLE  opens the memory of a handle and prints its first byte, or the driver's error

@@ -14,9 +14,9 @@ A status without a reason stands for all its reasons, and "not passed" for every
   (contained), for a reference that cannot raise an exception in this case.
 - destroys: "run". The reference is left out of set-ups in which the gap is open, because it would end the whole run
 there.
-- uses: "processes_named". The function of this name is added at the end of the reference. The file beside this one that
-  has the function's name defines it.
-- needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
+- uses: "processes_named". The content of the file processes_named.py beside this file is added at the end of the
+  reference.
+- needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses the numbers of system calls on x86-64).
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""inside.py - runs the hostile references in one set-up, inside the guard of setups.py, and prints the results as JSON.
-run.py starts this program and judges the results.
+"""inside.py - runs the hostile references in one set-up, in the namespaces of setups.py that protect this machine (the
+guard), and prints the results as JSON. The script run.py starts this program and checks the results.
 
-The first process of the guard builds the set-up (main), then gives up its rights and continues in `attempt`. All
+The first process of the guard builds the set-up (main), then drops its privileges and continues in `attempt`. All
 orphaned processes become children of this first process, so it sees the processes that the references leave behind.
 """
 
@@ -37,7 +37,7 @@ GPU_MEMORY_MAX = 16 << 30  # the limit for a run on a GPU, whose driver reserves
 CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
 MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT = 60  # seconds for a case
-SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # seconds for a case of references that never end; most of them never rest
+SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # seconds for a case of references that never end
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
 RIGHT = """import torch
@@ -56,7 +56,7 @@ WRONG = RIGHT.replace("1e-6", "1e-2")
 NEIGHBOURS = {f"{place}_{kind}": kind for place in ("a", "f", "m", "s", "z") for kind in ("right", "wrong")}
 
 
-# ---- with the rights of the guard ----
+# ---- before this process drops its privileges ----
 
 
 def mount(source, target, kind=None, flags=0, options=None):
@@ -68,7 +68,7 @@ def mount(source, target, kind=None, flags=0, options=None):
 
 
 def blocked_parent(path):
-    """Returns the first directory on the way to `path` that other users may not enter, or None."""
+    """Returns the outermost parent directory of `path` that other users may not enter, or None."""
     for parent in reversed(path.parents):
         if not parent.stat().st_mode & 0o001:
             return parent
@@ -76,8 +76,8 @@ def blocked_parent(path):
 
 
 def make_reachable(paths):
-    """Lets every user reach the directories in `paths`. If a directory above them is closed, such as /root, replaces
-    the closed directory by a directory that contains only the way to `paths`."""
+    """Lets every user enter the directories in `paths`. If other users may not enter a directory above them, such as
+    /root, mounts an empty tmpfs over it, and mounts the directories in `paths` at their places in this tmpfs."""
     hidden = {path: blocked_parent(path) for path in paths}
     opened = {path: os.open(path, os.O_PATH) for path, parent in hidden.items() if parent is not None}
     for parent in {parent for parent in hidden.values() if parent is not None}:
@@ -94,7 +94,7 @@ def start_loopback():
 
 
 def prefixes(python):
-    """Returns the directories of this interpreter."""
+    """Returns the directories in which the interpreter `python` is installed."""
     code = "import sys; print(sys.prefix); print(sys.base_prefix)"
     lines = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.split("\n")
     return [pathlib.Path(line) for line in lines if line]
@@ -115,12 +115,12 @@ def main(setup, options):
     os.execvp(words[0], words)
 
 
-# ---- with the rights of the set-up's user ----
+# ---- after this process has dropped its privileges ----
 
 
 class Neighbours:
-    """The processes, files and services of the user who runs reftest. The references must not reach any of them. In the
-    text of each reference, @name@ is replaced by places[name]."""
+    """The processes, files and services of the user who runs reftest. The references must not be able to access them.
+    In the text of each reference, @name@ is replaced by places[name]."""
 
     def __init__(self, options):
         self.secret = "secret-" + secrets.token_hex(16)  # the secret must not occur in any output of reftest
@@ -235,7 +235,8 @@ def other_processes(known):
 
 
 def wait_for_end(known):
-    """Waits until the killed processes have ended. Kills the processes that are left, and returns them."""
+    """Waits up to 10 s for the end of all processes except those in `known`. Kills the processes that are left, and
+    returns them."""
     for _ in range(100):
         left = other_processes(known)
         if not left:
@@ -250,8 +251,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns the state that a reference could change below the directories `folders`: files, directories and links,
-    with their mode, owner, time and content."""
+    """Returns the mode, the owner, the time and the content of all files, directories and links below the directories
+    `folders`."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:

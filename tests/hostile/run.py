@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """python3 tests/hostile/run.py BUILD [options] - runs hostile references, and checks what reftest reports about them
-and what they reach.
+and what they can access.
 
 Each file of tests/hostile/references is a reference with one kind of hostile behaviour. The head of the file says what
 reftest must report (hostile_reference.py). A dataset contains all of these references, and also honest definitions with
 correct and with wrong references. The dataset is verified in each set-up of setups.py. In each set-up:
 
 - each reference gets a verdict that its head allows, and each honest definition gets the right verdict;
-- the open gaps are those that docs/containment.md names for the set-up: an attack succeeds only if `reftest doctor`
-  reports the gap in the attack's head, and for each reported gap, some attack succeeds;
+- `reftest doctor` reports only gaps that docs/containment.md lists for the set-up. An attack succeeds only if doctor
+  reports the gap in the attack's head. For each gap that doctor reports, at least one attack succeeds;
 - no process and no file is left, the user's files are unread and unchanged, and the run ends in time.
 
-If this machine cannot make a set-up, this is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 is set.
+A set-up that this machine cannot build is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 is set.
 
 Prints TAP: for each set-up a line for each reference and for each of the statements above.
 """
@@ -59,8 +59,8 @@ class Tap:
             print("".join(f"# {escape(line)}\n" for line in str(reason)[:4000].split("\n")), end="", flush=True)
 
     def miss(self, sentence, reason):
-        """Reports that this machine cannot make a set-up. This is a failure unless the environment allows missing
-        set-ups."""
+        """Reports that this machine cannot build a set-up. This is a failure unless REFTEST_ALLOW_MISSING_SETUPS is
+        1."""
         if os.environ.get(ALLOW_MISSING) == "1":
             self.skip(sentence, reason)
         else:

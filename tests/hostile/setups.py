@@ -29,7 +29,7 @@ class Setup:
     about: str
     refused: tuple = ()  # options of tests/e2e/tools/restrict.c
     as_root: bool = False
-    gaps: frozenset = frozenset()  # gaps that are open on a new kernel with a CPU; see docs/containment.md, "Set-ups"
+    gaps: frozenset = frozenset()  # the open gaps with a new kernel, on the CPU; see docs/containment.md, "Set-ups"
 
 
 SETUPS = [
@@ -66,7 +66,7 @@ def refusal(setup):
 
 
 def old_kernel():
-    """Returns the reason why this kernel lacks layers of the sandbox that newer kernels have, or None."""
+    """If this kernel is too old for some layer of the sandbox, returns a message that says so, else None."""
     version = tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2])
     if version < (6, 14):
         return f"Linux {platform.release()} is older than 6.14"

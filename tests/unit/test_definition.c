@@ -375,7 +375,7 @@ static void an_axis_with_one_value_is_const(void **state)
 {
 	static const struct {
 		const char *line;
-		int64_t value; /* the length that the axis gets; 0: the axis stays var */
+		int64_t value; /* the length of `batch` that the constraints imply; 0: `batch` stays var */
 	} constraints[] = {
 	    {"\"constraints\": [\"hidden == 2 * batch\"],", 32},
 	    {"\"constraints\": [\"batch == hidden + 1\", \"batch > 3\"],", 65},
@@ -511,8 +511,8 @@ static void axes_are_computed_from_others(void **state)
 	arena_free(&arena);
 }
 
-/* Axes may be defined by expressions over each other. The search for circular definitions evaluates them with a batch
- * of 1. */
+/* The length of an axis may be an expression with other axes. To find axes that depend on themselves, reftest evaluates
+ * the expressions with a batch of 1. */
 static void an_axis_may_be_negative_for_small_lengths(void **state)
 {
 	struct arena arena = {0};
@@ -845,7 +845,7 @@ static void an_expression_that_no_lengths_fit_is_noted(void **state)
 	     "d.json:6:64: reftest tried several lengths of the axes, but could not compute the expression for any of "
 	     "them: the axis a = n % (m - m) cannot be computed: a division by zero"},
 	    {"n // 64", NULL},
-	    {"64 // (n // 64)", NULL}, /* a valid length from n = 64 on */
+	    {"64 // (n // 64)", NULL}, /* can be computed if n is at least 64 */
 	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
 	};
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
-# `reftest serve` answers a client that only writes and reads lines. The server survives invalid messages, cancels
-# requests, and gives the same answers as the commands. If a request contains a definition as text, the server writes
-# nothing to the dataset. Changed settings take effect at once.
+# own interpreter: the test checks which files a reference can open, so it shares no interpreter with other tests.
+# `reftest serve` answers a client that only writes and reads lines. After an invalid message, the server continues. A
+# client can cancel a request. The server's answers equal the output of the `reftest` commands. If a request contains a
+# definition as text, the server writes nothing to the dataset. The server reads reftest.toml again for each request.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm
@@ -164,7 +164,7 @@ P
 timeout 400 "$python" -I -S "$work/client.py" "$reftest" "$root" "$python" "$work/restrict" >"$work/out" 2>"$work/err" && status=0 || status=$?
 expectations=$((expectations + 1))
 expect_exit 0
-# Wrong usage is reported before any request is answered.
+# If its arguments or settings are wrong, `reftest serve` ends before it answers a request.
 run serve --root "$work/nothing"
 expect_exit 2
 run serve rmsnorm

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The digests of the libraries are compiled into the program. If the tool that finds the part of a library that the
-# digest covers is missing, or cannot read the library, the build stops with a message. Otherwise the program would
-# contain an empty digest, and would accept either no library or every library. The library of the sandbox is built with
-# the same user options as the rest of the program.
+# The digests of the libraries are compiled into the program. The script tools/library_digests.sh computes them, and
+# reads the segments of each library with readelf. If readelf is missing or cannot read a library, the build stops with
+# a message. Otherwise the program would contain an empty digest, and would accept either no library or every library.
+# The library of the sandbox is compiled with the user's CFLAGS and LDFLAGS, like the rest of the program.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir "$work/tools" "$work/libraries"

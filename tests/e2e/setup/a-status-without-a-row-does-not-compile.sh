@@ -1,5 +1,5 @@
 #!/bin/sh
-# If `enum status` has a new member, the compiler stops at each table that has a row or a count for every status.
+# If `enum status` gets a new member, a file whose table needs a row or a count for every status does not compile.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/another/dataset"
 sed 's/^\tSTATUS_COUNT$/\tSTATUS_ANOTHER,\n&/' "$top/dataset/verdict.h" >"$work/another/dataset/verdict.h"

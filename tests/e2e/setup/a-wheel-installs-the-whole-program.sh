@@ -1,14 +1,14 @@
 #!/bin/sh
 # `make wheel` makes a wheel that pip installs into an empty virtual environment of a user with an empty home. The
-# installed program uses only the libraries in the wheel, and not those that set-up installs on the machine. `doctor` of
-# the installed program does not suggest make commands. The tag of the wheel names the glibc version that the files of
-# the wheel need. pip can remove all files that it installed.
+# installed program uses only the libraries in the wheel, and not those that tools/setup.sh installs on the machine.
+# `doctor` of the installed program does not suggest make commands. The tag of the wheel names the glibc version that
+# the files of the wheel need. pip can remove all files that it installed.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
 step='make wheel'
 [ "$name" = build ] || skip 'a wheel of a build with sanitizers needs their libraries'
-# make must not link the program again, because other tests run it. Therefore make builds with CUDA only if the existing
-# build has CUDA.
+# Other tests run the program of this build at the same time, so make must not link it again. Therefore make builds
+# without CUDA (NVCC=) unless the build already contains the CUDA library.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" $without_cuda PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \
@@ -50,8 +50,8 @@ run doctor
 expect_exit 0
 ! grep -E 'make( |$)' "$work/out" || fail "doctor names make, which has nothing to build here"
 
-# The interpreter of the environment is used if it has torch. Without torch, a message names the command that installs
-# torch.
+# The program uses the interpreter of its virtual environment if this interpreter has torch. Without torch, a message
+# names the command that installs torch.
 unset REFTEST_PYTHON
 export PATH="$work/env/bin:$PATH"
 run doctor

@@ -5,8 +5,8 @@
 # and the shells look for them. `make uninstall` removes all installed files.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
-# make must not link the program again, because other tests run it. Therefore make builds with CUDA only if the existing
-# build has CUDA.
+# Other tests run the program of this build at the same time, so make must not link it again. Therefore make builds
+# without CUDA (NVCC=) unless the build already contains the CUDA library.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 make -s -C "$top" install BUILD="$name" SANITIZE="$([ "$name" = build ] || echo address,undefined)" $without_cuda \

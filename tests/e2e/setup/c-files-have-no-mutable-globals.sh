@@ -1,7 +1,7 @@
 #!/bin/sh
 # No C file has a global or static variable that is not const, so a function changes only objects that its caller
-# passes. The test finds such variables by the sections of the object files. It omits CUDA files, because nvcc adds
-# mutable variables of its own to their object files.
+# passes. The test looks for such variables in the writable sections of the object files. It omits CUDA files, because
+# nvcc adds mutable variables of its own to their object files.
 . "$(dirname "$0")/../harness.sh"
 
 # `mutable FOLDER`: prints the object file and the name of each mutable global variable below FOLDER.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # own interpreter: the test starts interpreters with another torch or other settings.
-# doctor lists the parts that this machine has. If the Python interpreter lacks torch, or the kernels library is
-# missing, doctor reports that, prints a command that repairs it, and exits with 3.
+# The command `doctor` lists the programs, libraries and devices that reftest needs or can use, and says which of them
+# this machine has. If the Python interpreter lacks torch, or the kernels library is missing, doctor reports that,
+# prints a command that repairs it, and exits with 3.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 run doctor --format json

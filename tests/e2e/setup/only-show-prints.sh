@@ -1,6 +1,6 @@
 #!/bin/sh
 # The program prints text with show_print, which makes untrusted text safe. This test lists the few other calls that
-# print, each with its reason.
+# print.
 . "$(dirname "$0")/../harness.sh"
 
 # `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".
@@ -10,8 +10,8 @@ raw() {
 		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
 }
 
-# These calls print bytes that are not meant for a reader (messages of processes, archives, JSON), constant texts, or
-# text that was made safe before.
+# These calls print bytes that are not meant for a reader (messages between processes, archives, JSON), constant texts,
+# or text that was made safe before.
 cat >"$work/allowed" <<'LIST'
 base/err.c: fputs("reftest: out of memory\n"
 base/fold_output.c: fwrite(lines.data
@@ -49,7 +49,7 @@ LIST
 expectations=$((expectations + 1))
 [ -z "$(raw "$top")" ] || fail "these calls print without show_print: $(raw "$top")"
 
-# The test finds a call that is not in the list.
+# If the test adds a call that is not in the list, `raw` prints this call.
 mkdir "$work/copy"
 (cd "$top" && cp -r base check cli dataset cache engine extract git models remote report serve testgen watcher workers reftest.c "$work/copy")
 echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"

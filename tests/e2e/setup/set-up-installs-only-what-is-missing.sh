@@ -1,6 +1,6 @@
 #!/bin/sh
-# If everything is installed, set-up does nothing and prints nothing. If a package is missing and there is no apt-get,
-# or no permission to use it, a message names the package.
+# If everything is installed, tools/setup.sh does nothing and prints nothing. If a package is missing and there is no
+# apt-get, or no permission to use it, a message names the package.
 . "$(dirname "$0")/../harness.sh"
 setup() {
 	step="tools/setup.sh $*"
@@ -14,7 +14,7 @@ setup --tests deb
 expect_exit 1
 expect_says "there is no part 'deb'"
 
-# Only these commands are available, so there is neither a compiler nor apt-get.
+# PATH contains only the commands below, so there is neither a compiler nor apt-get.
 mkdir "$work/bin"
 for command in sh dirname mktemp rm cat env id grep tr printf python3 git pkg-config tail; do
 	ln -s "$(command -v $command)" "$work/bin/$command"
@@ -25,7 +25,7 @@ setup
 PATH=$all
 expect_exit 1
 expect_says 'apt-get is missing' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev' 'g++' 'libtomlplusplus-dev'
-# The parts that make test installs while it compiles: only the first looks for a compiler.
+# `make test` installs these three parts separately. Only the part `debian` includes the compiler.
 for part in debian torch tools; do
 	PATH=$work/bin
 	setup --tests $part
@@ -54,7 +54,7 @@ PATH=$all
 expect_exit 1
 expect_says 'sudo apt-get install' 'libcjson-dev'
 
-# For references, set-up installs the same packages as the wheel with [torch].
+# requirements.txt, from which tools/setup.sh installs, names the same packages as the extra [torch] of the wheel.
 step='requirements.txt'
 expectations=$((expectations + 1))
 extra=$(sed -n 's/^torch = \[\(.*\)\]$/\1/p' "$top/pyproject.toml" | tr -d ' "' | tr ',' '\n' | sed 's/[<>=].*//' | sort)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks the interpreters that other tests share.
-# The server of tests/imported_torch forks processes that have already imported torch. Each process gets the arguments,
-# the environment, the working directory and the file descriptors of its client. The client ends with the exit status of
-# its process. If a client is killed, the server kills its process. If a client's interpreter differs from the
-# interpreter of the server, the client runs the script itself.
+# The server (tests/imported_torch/server.py) imports torch once and forks a process for each client. The process gets
+# the arguments, the environment, the working directory and the file descriptors of its client. The client ends with the
+# exit status of its process. If a client is killed, the server kills its process. If a client's interpreter differs
+# from the interpreter of the server, the client runs its script without the server.
 . "$(dirname "$0")/../harness.sh"
 "$python" -sSu - "$work/server" <"$top/tests/imported_torch/server.py" >"$work/said" 2>"$work/warned" &
 server=$!
@@ -41,7 +41,7 @@ deed 1 raise
 expect_says ZeroDivisionError
 deed 139 die
 
-# The real program runs with the server. Then a client runs in another interpreter.
+# `reftest verify` gets its interpreters from the server. A client of another interpreter does not use the server.
 given tiny_norm
 export REFTEST_RUNNER="$top/tests/imported_torch/runner.py"
 verify

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The files that make writes from the option tables are complete. Each option in a command's --help is in that command's
-# section of the manual page, and among the words that `reftest complete` lists for the shells. The files are valid, and
-# bash and fish complete the possible words.
+# make writes the manual page and the completions from the tables of options. Each option in a command's --help is in
+# that command's section of the manual page, and among the words that `reftest complete` lists for the shells. These
+# files have no syntax errors. bash and fish offer the words that are possible at each place.
 . "$(dirname "$0")/../harness.sh"
 page=$build/reftest.1 bash_script=$build/completions/reftest.bash
 zsh_script=$build/completions/_reftest fish_script=$build/completions/reftest.fish
@@ -11,7 +11,7 @@ for kind in man:"$page" bash:"$bash_script" zsh:"$zsh_script" fish:"$fish_script
 	"$reftest" document "${kind%%:*}" | cmp -s - "${kind#*:}" || fail "${kind#*:} is not what reftest document ${kind%%:*} prints"
 done
 
-# Writes the page as plain text, and one command's section of it.
+# $work/page is the manual page without changes of the font. `section COMMAND` prints the section about this command.
 sed 's/\\f[BIR]//g; s/\\-/-/g' "$page" >"$work/page"
 section() { awk -v name="$1" '/^\.S[HS] /{ inside = $0 == ".SS " name } inside' "$work/page"; }
 # `offered WORD LINE…`: expects WORD among the words that complete the line.
@@ -95,7 +95,7 @@ _reftest
 printf '%s\n' ${COMPREPLY[@]+"${COMPREPLY[@]}"} | LC_ALL=C sort | tr '\n' ' '
 B
 
-# `completes EXPECTED WORD…`: expects these possible completions of the last word in bash.
+# `completes EXPECTED WORD…`: expects that bash completes the last WORD to the words in EXPECTED.
 completes() {
 	wanted=$1
 	shift
@@ -106,8 +106,8 @@ completes() {
 	[ ! -s "$work/err" ] || fail "$step: bash prints an error"
 }
 
-# `completes_in_fish EXPECTED LINE`: expects these possible completions of the line in fish, where a word may contain
-# "=".
+# `completes_in_fish EXPECTED LINE`: expects that fish completes the last word of LINE to the words in EXPECTED. In
+# fish, a word may contain "=".
 completes_in_fish() {
 	command -v fish >/dev/null || return 0
 	expectations=$((expectations + 1))

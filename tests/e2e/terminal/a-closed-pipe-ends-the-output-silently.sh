@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 
-# `into_nothing ARGUMENT…`: runs reftest with standard output on a pipe whose reader has closed it
+# `into_nothing ARGUMENT…`: runs reftest with its standard output connected to a pipe whose other end is closed
 into_nothing() {
 	step="reftest $* with a closed pipe"
 	"$python" -I -S - "$reftest" "$@" >"$work/out" 2>"$work/err" <<'P' && status=0 || status=$?

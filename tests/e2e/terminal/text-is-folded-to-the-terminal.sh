@@ -36,7 +36,7 @@ printf 'unknown  gemm/tiny_gemm\n         0 of 12 cases passed\n' >"$work/expect
 grep -A1 gemm/tiny_gemm "$work/out" | cmp - "$work/expected" || fail "a continuation line is not below its column"
 
 echo '{}' >definitions/gemm/empty.json # an invalid definition is red
-# `coloured TERM VARIABLE=VALUE…`: succeeds if the output of status has colours on a terminal of this kind
+# `coloured TERM VARIABLE=VALUE…`: succeeds if `reftest status` prints colours on a terminal of the kind TERM
 coloured() {
 	step="colours: TERM=$*"
 	expectations=$((expectations + 1))

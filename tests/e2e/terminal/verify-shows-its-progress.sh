@@ -1,9 +1,10 @@
 #!/bin/sh
 # On a terminal, verify shows its progress: how many cases ran and failed, and how long the remaining cases will take.
-# For each runner, verify shows the case, or the kernel that the case's ground truth compiles. A failure is printed
-# above these lines while other cases still run. Definitions that passed are listed only with -v. The lines fit into 40
-# columns, and into a terminal that becomes narrower. They are drawn at most ten times a second, and are erased at the
-# end. With TERM=dumb, no line of the progress is drawn.
+# For each runner, verify shows the case that the runner runs, or the kernel that the ground truth of this case
+# compiles. A failure is printed above the lines of the progress while other cases still run. Definitions that passed
+# are listed only with -v. The lines of the progress fit into 40 columns, and into a terminal that becomes narrower.
+# They are drawn at most ten times a second, and are erased at the end. With TERM=dumb, no line of the progress is
+# drawn.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates
@@ -105,7 +106,7 @@ step='CLICOLOR_FORCE=0'
 CLICOLOR_FORCE=0 "$reftest" verify --device "$device" --sizes small --jobs 1 >"$work/out" 2>"$work/err" || :
 expect_silence_about "$(printf '\033')"
 
-# A kernel that a ground truth compiles is shown on the line of its runner, and in a message above the lines.
+# A kernel that a ground truth compiles is shown on the line of its runner, and in a message above the progress.
 mkdir "$work/tables"
 cat >"$work/tables/torch.py" <<END
 import os
@@ -135,7 +136,7 @@ shows 'it ended with 1'
 gone
 terminal kill-server
 
-# Each drawing is one write that begins with an erase sequence, so the drawings can be counted.
+# Each drawing of the progress contains " cases in " once, so the test can count the drawings in the output.
 step='the number of drawings'
 expectations=$((expectations + 1))
 begun=$(date +%s%N)

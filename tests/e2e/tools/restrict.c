@@ -1,5 +1,5 @@
-/* restrict - runs a program as on a machine whose kernel lacks layers of the sandbox. Installs a seccomp filter that
- * refuses the system calls of these layers, and executes the program.
+/* restrict - runs a program as if the kernel or a container did not allow some of the system calls that reftest's
+ * sandbox uses. Installs a seccomp filter that refuses these system calls, and executes the program.
  *
  *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] [--container] PROGRAM [ARGUMENT…]
  *

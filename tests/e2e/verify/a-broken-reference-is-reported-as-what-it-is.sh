@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. A reference may fail to compile, fail to import
 # a module, raise an exception, exit, loop, allocate more memory than there is, or return values that its definition
-# does not declare. Each broken reference is reported with exactly its reason, and the other definitions are verified.
+# does not declare. The report has the right reason for each broken reference, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm
 define syntax <<'END'
@@ -91,8 +91,8 @@ END
 verify
 expect_exit 2
 expect_status tiny_gemm passed
-# If reftest cannot parse a reference, the definition is invalid, and no process runs the reference. If only Python
-# finds the error, the reference is reported as an error, with its position.
+# If reftest cannot parse a reference, the definition is invalid, and no process runs the reference. If reftest can
+# parse the reference but Python cannot, the case is an error, and the message gives the line.
 expect_status syntax invalid
 expect "d['syntax']['message'].startswith('definitions/rmsnorm/syntax.json:')"
 expect "d['syntax']['message'].endswith(\"the reference is not valid Python at line 4, column 31: expected ':', found the end of the line\")"

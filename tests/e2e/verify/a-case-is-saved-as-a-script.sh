@@ -1,7 +1,7 @@
 #!/bin/sh
 # `verify --case ID --save DIR` writes a script that reproduces the failure and needs only torch, and not reftest or the
 # dataset. The script exits with 1 and names the same worst element as verify. If the reference in the script is
-# corrected, the script exits with 0. Scalars, absent inputs and other dtypes are also saved. Files that reftest did not
+# corrected, the script exits with 0. The script can also compare an output in float8_e4m3fn. Files that reftest did not
 # write are not replaced.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm quantize_fp8_per_token_group_h128_g128

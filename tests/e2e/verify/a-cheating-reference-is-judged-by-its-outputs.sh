@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: the test checks what a reference can reach.
+# own interpreter: the references of this test damage their interpreter, so it shares no interpreter with other tests.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
 # overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs.
 # Such a reference does not affect a correct definition that the same processes verify in the same run.
@@ -185,7 +185,7 @@ for name in b_claims_to_have_passed c_patches_torch d_kills_its_neighbours e_mak
 	expect "d['$name']['status'] in ('failed', 'error')"
 	expect "'passed' not in all_of('$name', 'status')"
 done
-# The output of the first case is right, and the output of the next case is wrong.
+# This reference returns its first output again in each later case, where this output is wrong.
 expect_status h_remembers_the_first_answer failed
 expect_status e_makes_zeros_right failed mutated_input
 expect_status g_answers_anew_each_time failed nondeterministic

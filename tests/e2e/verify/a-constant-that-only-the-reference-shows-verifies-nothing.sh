@@ -1,7 +1,7 @@
 #!/bin/sh
 # If only the reference states the epsilon of a definition, the status of the definition is "checked" and not "passed".
-# This holds if the definition names no model, and if it names a model that reftest does not know. --accept unattested
-# accepts definitions whose epsilon is stated only in the reference.
+# The status is the same whether the definition names no model or a model that reftest does not know. --accept
+# unattested accepts definitions whose epsilon is stated only in the reference.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 file=definitions/rmsnorm/tiny_norm.json
@@ -17,7 +17,7 @@ json.dump(d, open(sys.argv[1], "w"), indent=2)
 END
 }
 
-# expect_checked: the last run reports the definition as checked, for this reason
+# expect_checked: expects that the last run reports tiny_norm as "checked", with the reason "unattested"
 expect_checked() {
 	expect "d['tiny_norm']['status'] == 'checked' and d['tiny_norm']['reason'] == 'unattested'"
 	expect "all('the outputs of the reference imply this value' in c['message'] for c in d['tiny_norm']['cases'])"

@@ -12,7 +12,7 @@ def run(hidden_states, weight):
     x = hidden_states.to(torch.float32)
     return ((x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)) * weight.to(torch.float32)).to(torch.bfloat16)
 P
-# The results of this definition are 1 % too large.
+# This reference returns results that are 1 % too large.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.01 * torch.matmul'
 printf 'sizes = "small"\ndevice = "cpu"\n' >reftest.toml
 
@@ -72,7 +72,7 @@ expect_exit 1
 expect_silence_about 'bounds from reftest.toml'
 cp "$work/kept" definitions/gemm/tiny_gemm.json
 
-# Without the bound, the first verdicts are valid again.
+# After the bound is removed from the file, the verdicts of the first run are valid again.
 printf 'sizes = "small"\ndevice = "cpu"\n' >reftest.toml
 run generate --check
 expect_exit 1
@@ -80,7 +80,7 @@ run verify --alone
 expect_exit 1
 expect_says '1 passed, 1 failed; 0 cases run'
 
-# With a setting in the file, definitions whose status is "checked" are accepted. The report then names this setting.
+# The setting accept = "checked" in the file accepts definitions with this status. The report then names the setting.
 rm -r definitions tests .reftest
 mkdir -p definitions/unheard_of
 cat >definitions/unheard_of/odd.json <<'J'

@@ -4,9 +4,9 @@
 # is "checked", with the reason why it is not verified. The checks are those that need no ground truth: shape, dtype,
 # determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If a definition
 # has only the status "checked", the exit status is 3, unless an option accepts this status. If the reference of such a
-# definition raises an exception, this is reported but decides nothing, because the generated inputs may be invalid. If
-# a reference uses an undefined name or returns too many outputs, the reference fails on all inputs, so the result is an
-# error.
+# definition raises an exception, the report contains the exception, but the case is only skipped, because the generated
+# inputs may be invalid. If a reference uses an undefined name or returns too many outputs, the reference fails on all
+# inputs, so the result is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json
@@ -83,7 +83,7 @@ run explain novel_attention_v2_right --device "$device" --accept checked
 expect_exit 0
 run verify --accept passed
 expect_exit 2
-# A run without details reads only the stored summary of each definition. The number of checked cases in this summary is
+# With --quiet, verify reads only the stored summary of each definition. The number of checked cases in this summary is
 # right.
 run verify novel_attention_v2_right --device "$device" --quiet
 expect_says '1 definition: 1 checked; 0 cases run, 1 cached'

@@ -52,8 +52,8 @@ tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/ep
 run verify epsilon --sizes small --device cpu -v
 [ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"
 
-# For a failure without a diagnosis, the list of failures at the end names the region. A cause that does not fit beside
-# the name is on the next line.
+# The list of failures at the end gives the diagnosis, or else the region in which the outputs differ. If this cause
+# does not fit on the line of the definition's name, it is on the next line.
 norm w 1e-6 'normed.to(hidden_states.dtype)'
 step='verify on a terminal of 80 columns'
 expectations=$((expectations + 1))
@@ -67,7 +67,8 @@ FAILED   rmsnorm/w: behaves as if input 'weight' was left out (taken as 1)
 T
 grep -A 4 '^FAILED   rmsnorm/epsilon$' "$work/out" | cmp - "$work/expected" || fail "the list of failures is not as expected"
 
-# A cause that does not fit into one line is folded. Only the message of an exception can be too long for the list.
+# A cause that does not fit into one line is folded. If the message of an exception is very long, the list shows only
+# its beginning.
 norm wordy 1e-6 output
 edit definitions/rmsnorm/wordy.json 'return output' "raise ValueError('x' + ' word' * 500)"
 step='verify on a terminal of 62 columns'

@@ -3,7 +3,8 @@
 # The reference of a definition with an unknown op_type is compared with every family that matches the definition's
 # shapes. If the reference agrees with a family on every case, the definition belongs to this family, and the report
 # says so. If the reference agrees with no family, it computes something else, and does not count as wrong. But if the
-# definition's own words name a family, a reference that does not agree with this family is wrong.
+# definition's name contains a word for a family, such as `rms_norm`, a reference that does not agree with this family
+# is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json
@@ -62,7 +63,8 @@ look()
 verify
 expect_exit 1
 look
-# If only the shapes match a family, the reference must agree on the first case before the other cases run.
+# If a family is chosen only by the shapes, the other cases run only if the reference agrees with the family's ground
+# truth on the first case.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1

@@ -63,15 +63,15 @@ run verify --no-workloads --sizes small --device "$device" --changed --edge --st
 expect_exit 1
 expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
 	"expected by convention: where every state is empty (-infinity), v is 0"
-# An edge case that is selected by its id decides the verdict.
+# If --case selects an edge case, a mistake in this case is a failure and not a finding.
 verify --case edge:no_rows tiny_rmsnorm --force
 expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
 
-# An additional small case and an additional medium case get the checks that definitions without ground truth get.
-# Mistakes that a comparison with the ground truth cannot show are findings. If a reference ends its process in one of
-# these additional cases, its other cases are still compared.
+# With --edge, reftest adds a small and a medium case, and applies to them the checks of definitions without ground
+# truth. If such a check fails although the outputs are right, this is a finding. If a reference ends its process in one
+# of these additional cases, its other cases are still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch

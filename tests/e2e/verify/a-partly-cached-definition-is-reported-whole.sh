@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# If one case of a definition is new and the others are cached, `verify --changed` reports the same margin as a run that
-# reads everything.
+# If one case of a definition is new and the others are cached, `verify --changed` reports the same margin as `verify`
+# without --changed.
 . "$(dirname "$0")/../harness.sh"
 define near_norm <<'PYTHON'
 import torch

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A reference that reads the clock or the name of the machine can give other outputs in another run. Such a reference
-# gets at most the verdict "checked", even if a ground truth agrees. As far as possible, reftest hides the machine from
-# references: its name reads as "reftest", and environment variables that no reference needs are removed.
+# gets at most the verdict "checked", even if a ground truth agrees. If the kernel allows it, reftest sets the host name
+# for references to "reftest". It removes the environment variables that no reference needs.
 . "$(dirname "$0")/../harness.sh"
 
 define reads_clock <<'P'

@@ -103,7 +103,8 @@ whole_waits_or_ended() { squeue -h -o %r | grep -qx Dependency || ! kill -0 $lin
 until_true whole_waits_or_ended
 touch "$work/go"
 wait $lines && status=0 || status=$?
-# srun returns when every task has ended. No case runs again, and the wrong definition is found.
+# srun starts `reftest verify --cached-only` when every task has ended. It runs no case, and reports that the definition
+# `wrong` failed.
 expect_exit 1
 expect_says 'FAILED   rmsnorm/wrong' ' 0 cases run'
 cat "$work"/exports/task-*.txt >"$work/reports"

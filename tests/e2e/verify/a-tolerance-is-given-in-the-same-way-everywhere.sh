@@ -1,12 +1,12 @@
 #!/bin/sh
 # verify, watch, generate and the generated tests accept --tolerance, for all dtypes or for one. A tolerance for one
-# dtype takes precedence. `reftest tolerance` prints the bound of each output and the source of its numbers: the op
-# family, the definition or an option.
+# dtype takes precedence over a tolerance for all dtypes. `reftest tolerance` prints the bound of each output and the
+# source of its numbers: the op family, the definition or an option.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 pytest_is_here
 given tiny_gemm
-# The results of this definition are 1 % too large.
+# This reference returns results that are 1 % too large.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.01 * torch.matmul'
 verify
 expect_exit 1
@@ -40,8 +40,8 @@ run_pytest --tolerance nonsense
 expect_exit 4
 expect_says "invalid tolerance 'nonsense'"
 
-# generate writes the bounds into the files. They stay there until --tolerance none removes them. A bound that pytest
-# gets as an option takes precedence.
+# generate writes the bounds into the generated tests. They stay there until --tolerance none removes them. The option
+# --tolerance of pytest takes precedence over them.
 run generate --tolerance 0.1 --tolerance bfloat16=0.2
 expect_exit 0
 expect_says 'tests/references/test_gemm.py written'
@@ -90,6 +90,6 @@ run tolerance tiny_gemm --tolerance 1 --atol 2 --hit-ratio 0.5
 expect_says 'C  float16  atol 2  rtol 1  hit ratio 0.5' 'atol from --atol, rtol from --tolerance, hit ratio from --hit-ratio'
 run tolerance nothing
 expect_exit 2
-# The printed bound is the one that verify applies.
+# verify applies the bound that `reftest tolerance` printed.
 verify tiny_gemm
 expect "all(o['rtol'] == 0.25 for case in d['tiny_gemm']['cases'] for o in case['outputs'])"

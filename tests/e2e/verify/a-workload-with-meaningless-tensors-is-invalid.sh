@@ -1,7 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Invalid probabilities, indices out of range, decreasing offsets, and last pages with no tokens or too many make a case
-# invalid. The message gives the input, the value and the position. Cases with unusual but valid inputs are verified.
+# Invalid probabilities, indices out of range, decreasing offsets, and last pages that are empty or contain too many
+# tokens make a case invalid. The message gives the input, the value and the position. Cases with unusual but valid
+# inputs are verified.
 . "$(dirname "$0")/../harness.sh"
 given top_k_top_p_sampling_from_probs_v128256 append_paged_kv_cache_kv8_d128_ps16 \
 	rope_with_cos_sin_cache_neox_style_d128_rd128 merge_state_h32_d128 softmax_e256 silu_and_mul_h2048

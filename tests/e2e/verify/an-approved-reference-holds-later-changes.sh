@@ -1,8 +1,8 @@
 #!/bin/sh
-# `reftest approve` records the references of definitions that no ground truth decides. If the code of a reference
-# changes, `verify` compares the reference with the approved one. The changed reference fails if the two differ, and
-# gets at most the verdict "checked" if they agree. An approval has no effect if it is damaged, if the definition now
-# has another schema, or if git's index has an approval of other code. A message says why.
+# `reftest approve` records the reference of a definition that has no ground truth. If the code of a reference changes,
+# `verify` compares the reference with the approved one. The changed reference fails if the two differ, and gets at most
+# the verdict "checked" if they agree. An approval has no effect if it is damaged, if the definition now has another
+# schema, or if git's index has an approval of other code. A message says why.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -112,7 +112,8 @@ run check
 expect_exit 2
 expect_says 'approved/oddity/kept.json: the reference has changed since its approval' 'approved/oddity/edited.json: the file was changed after'
 
-# diff says which of the two references is approved. A new approval approves the changed reference.
+# `reftest diff` says whether the old or the new reference is the approved one. After `reftest approve`, it is the new
+# one.
 run diff --device "$device" --sizes small --format json HEAD faster wrong
 expect_exit 1
 "$python" -I -S -c '
@@ -130,7 +131,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit contains the approval in the index. The index has the old approval until the new approval is added.
+# verify --staged uses the approval in git's index. This is the old approval until `git add` adds the new approval.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1
@@ -139,7 +140,7 @@ do_git add approved/oddity/wrong.json
 accept --staged wrong
 expect_exit 0
 
-# The definition of this approval is deleted.
+# `reftest check` reports an approval whose definition was deleted.
 rm definitions/oddity/kept.json
 run check
 expect_exit 2

@@ -2,8 +2,8 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A workload need not give all inputs. The member custom_inputs_entrypoint names a function of the reference that makes
 # the other inputs. This function gets the axes and the scalars of the workload. It may use torch's random generators,
-# which have another seed for each set of input values. If the definition has an op family, the family's ground truth
-# also decides on these inputs.
+# which have another seed for each set of input values. If the definition has an op family, the reference is compared
+# with the family's ground truth on these inputs, too.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -67,7 +67,7 @@ END
 verify unknown refuses --no-workloads
 expect_status unknown checked no_ground_truth
 expect "[case['id'] for case in d['unknown']['cases']] == ['small:rows=4']"
-# The function may refuse the sizes that reftest chooses, but not those of a workload.
+# The function that makes inputs may raise an exception for sizes that reftest chooses, but not for those of a workload.
 expect_status refuses skipped inputs
 verify partly misnamed
 expect_status partly checked no_ground_truth
@@ -85,14 +85,15 @@ expect_case wrong failed "'numeric'"
 expect_case first_only failed "'numeric'"
 expect_case misses error "'inputs'"
 expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
-# The bounds of a family depend on its scalars, which must be known before the function runs.
+# The tolerance of an op family can depend on Python scalars such as `eps`, so the function that makes inputs may not
+# make them.
 expect_case scalar skipped "'no_ground_truth'"
 expect "\"make computes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"
 expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
 expect_case no_function error "'inputs'"
 expect "'custom_inputs_entrypoint names the function make, but the reference does not define it' in $(made no_function)['message']"
-# The other cases of these definitions do not need the function.
+# The other cases of these definitions do not call the function that makes inputs.
 for name in right half scalar raises no_function; do
 	expect "all(case['status'] == 'passed' for case in d['$name']['cases'] if case['id'].startswith('small'))"
 done

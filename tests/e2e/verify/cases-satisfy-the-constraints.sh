@@ -43,8 +43,8 @@ run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
 
-# Shapes alone do not assign an op family to a definition without cases. If generated inputs violate a constraint on
-# values, their case is skipped. A workload line whose inputs satisfy the constraint is checked.
+# If a definition has no cases, reftest does not choose an op family for it by its shapes alone. If generated inputs
+# violate a constraint on values, their case is skipped. A workload line whose inputs satisfy the constraint is checked.
 mkdir -p definitions/novel workloads/novel
 "$python" -I -S - <<'EOF'
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests the checks that need no ground truth. For each check, there is a reference for which all checks hold, and a
+# Tests the checks that need no ground truth. For each check, there is a reference that passes all checks, and a
 # reference with a mistake that this check finds. (The check `devices` needs a GPU; see
-# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) These checks cannot show whether the function computes the right
+# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) The checks cannot show whether a reference computes the right
 # values. Therefore definitions without ground truth get at most the status "checked", and never "passed".
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
@@ -147,10 +147,10 @@ and each of these sets changes an output, and no output is constant'"
 expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
-# The rows may be along any dimension. If the first case shows that rows along an axis are independent, the rows must
-# also be independent in the later cases, even if the verdicts of these cases are stored. If a reference mixes rows only
-# in long sequences, a case with given inputs fails, and a case with random inputs is skipped. A reference that always
-# mixes rows does not fail.
+# The check `rows` tests each axis by itself. If the first case shows that rows along an axis are independent, the rows
+# must also be independent in the later cases, even if the verdicts of these cases are stored. If a reference mixes rows
+# only in long sequences, a case with given inputs fails, and a case with random inputs is skipped. A reference that
+# always mixes rows does not fail.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
-# own, so it cannot prepare the process of the reference. If the inputs are wrong, the definition does not pass, and the
-# message gives the position of `init`. Other definitions are not affected.
+# A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of
+# its own, so it cannot leave anything in the process of the reference. If the inputs are wrong, the definition does not
+# pass, and the message gives the position of `init`. Other definitions are not affected.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -183,8 +183,8 @@ finding one_set '_made_init makes the same inputs for another seed, so the case 
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
 # If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
-# accepts generic inputs gets the status "checked". The reference of these definitions fails on generic inputs, because
-# it needs a scale above 2 and existing rows.
+# accepts generic inputs gets the status "checked". The references of `raises` and `dies` fail on generic inputs,
+# because they need a scale above 2 and existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
@@ -214,7 +214,7 @@ rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
-# If anything changes on which init depends, the case runs again.
+# If the code of `init` changes, the case runs again. A changed comment makes no difference.
 verify right
 expect_cached 1
 edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'
@@ -227,15 +227,14 @@ verify reads_clock
 expect_ran 1
 expect "'not cached: line 1 of init contains' in d['reads_clock']['notes'][0]"
 
-# A function that hangs ends at the timeout, and the next definition runs.
+# If an `init` hangs, reftest ends its process after the timeout, and verifies the next definition.
 edit definitions/made/right.json 'torch.manual_seed(seed)' 'while True: pass'
 verify right longer --timeout 3
 expect_status right skipped no_ground_truth # the reference takes no generic inputs
 fell_back right "the function's process did not answer within 3 s"
 expect_status longer failed shape
 
-# Generated tests run the reference, but not the code that makes inputs. The tests do not use other inputs instead. The
-# tests are skipped, and give the reason.
+# Generated tests do not run `init`, and do not use other inputs instead. They are skipped, and give the reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

@@ -156,7 +156,8 @@ expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w6
 run explain plain --device "$device"
 expect_says 'fi_api = flashinfer.norm.rmsnorm'
 
-# If the name of the function changes, another function is called, so the stored verdict does not count.
+# The stored verdict of `plain` is valid until the name of the function changes, because reftest then calls another
+# function.
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
@@ -173,7 +174,7 @@ edit definitions/rmsnorm/plain.json 'def _norm_reference' 'def _other_reference'
 verify plain
 expect_cached 0
 
-# Generated tests call the same function with the same arguments. Definitions without cases have no test.
+# Generated tests call the same function as `verify`, with the same arguments. Definitions without cases have no test.
 rm -r definitions/made
 rm definitions/rmsnorm/misspelt.json definitions/rmsnorm/no_value.json definitions/rmsnorm/no_axis.json
 rm definitions/scaled/surplus.json definitions/scaled/renamed.json definitions/scaled/inside.json
@@ -189,8 +190,8 @@ expect_says 'FAILED tests/references/test_rmsnorm.py::TestArgument::test_numeric
 expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_correctness[workload:others]'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestArgument::\|::TestOthers::' || fail "a test of a right reference fails"
 
-# A reference gets the inputs as the arguments in its signature. The runner gets the rules for this, the dict `fitting`,
-# from the pool. conftest.py must make the same dict from a definition.
+# reftest passes the inputs according to the reference's signature. The dict `fitting` says which input belongs to which
+# argument. A runner gets this dict from the pool, and conftest.py must make the same dict from a definition.
 step='arguments' status=0
 cat >"$work/arguments.py" <<'END'
 import sys

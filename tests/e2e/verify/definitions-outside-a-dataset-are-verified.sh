@@ -1,7 +1,7 @@
 #!/bin/sh
-# Files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of problems need no
-# dataset. reftest makes links to them in the user's cache folder, and writes nothing beside them. If the file of
-# another dataset is named, that dataset is used.
+# `verify` accepts files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of
+# problems that are in no dataset. reftest makes links to them in the user's cache folder, and writes nothing beside
+# them. If an argument is a file of another dataset, reftest uses that dataset.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 export XDG_CACHE_HOME="$work/cache"
@@ -71,7 +71,7 @@ rm -r problems/3
 verify problems/2
 expect "set(d) == {'tiny_gemm'}"
 
-# if a definition of another dataset is named, that dataset and its cache are used
+# if the argument is a definition of another dataset, reftest uses that dataset and its cache
 run verify dataset/definitions/gemm/tiny_gemm.json --format json --device "$device" --sizes small
 expect_exit 0
 expect "r['root'] == '$work/dataset' and set(d) == {'tiny_gemm'}"

@@ -6,8 +6,8 @@
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 
-# `declare_reads NAME LIST`: defines a norm with the reference on standard input. This reference reads the files in the
-# JSON list LIST.
+# `declare_reads NAME LIST`: defines a norm that declares the files in the JSON list LIST. Its reference comes from
+# standard input.
 declare_reads() {
 	define "$1"
 	edit "definitions/rmsnorm/$1.json" '"reference":' "\"reads\": $2, \"reference\":"
@@ -72,8 +72,8 @@ expect_exit 1
 expect_ran 2
 printf '\275\067\206\065' >tables/deep/eps.bin
 
-# The verdict of a reference is cached only if all paths that it opens are literal strings in the source code and
-# declared.
+# The verdict of a reference is cached only if each path that the reference opens is a literal string in its source code
+# and is declared.
 for call in 'open("tables/" + "eps.txt")' 'open("tables/undeclared.txt")'; do
 	declare_reads other '["tables/eps.txt"]' <<P
 import torch
@@ -96,7 +96,7 @@ P
 	expect_says "not cached" "'open'"
 done
 
-# A reference finds nothing else, and cannot write.
+# A reference finds only the declared files, and cannot change them or make new files.
 declare_reads other '["tables/eps.txt"]' <<'P'
 import os
 

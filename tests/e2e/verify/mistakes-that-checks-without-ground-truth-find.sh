@@ -102,7 +102,7 @@ expect "s['passed'] == 0 and s['definitions'] == 60 and len(json.load(open('../e
 right="[(n, d[n]['cases'][0]['message']) for n in d if n.endswith('_right') and d[n]['status'] != 'checked']"
 step="these definitions: $(value "$right")"
 expect "$right == []"
-# A check finds a mistake if its result differs from its result for the correct reference.
+# A check finds a mistake if its result for the wrong reference differs from its result for the correct one.
 found="{c['name'] for c, r in zip(d[n]['cases'][0]['checks'], d[right]['cases'][0]['checks']) if c['result'] != r['result']
 	and c['result'] in ('fails', 'property')}"
 other="[(n, by, $found) for n, right, by in json.load(open('../expected')) if ([by] if by else []) != [c for c in $found if c == by or not by]]"

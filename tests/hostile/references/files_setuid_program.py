@@ -1,4 +1,4 @@
-# Gets rights from a program with the set-user-ID bit, and makes such a program.
+# Gains privileges through a program with the set-user-ID bit, and makes such a program.
 # expect: error raised
 # gap: capabilities
 import os

@@ -1,4 +1,4 @@
-# Sends answers for three calls to the pool before its first call returns. Each call returns zeros.
+# Sends the pool answers for three calls before its first call returns. Each call returns zeros.
 # expect: not passed
 import os
 

@@ -1,4 +1,4 @@
-# Replaces its process by a program that succeeds.
+# Replaces its process by a program that exits with status 0.
 # expect: error crashed
 import os
 

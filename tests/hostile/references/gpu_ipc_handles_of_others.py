@@ -6,7 +6,7 @@ import ctypes
 import time
 
 SECONDS = 20  # for all guesses
-BYTE = 0xA7  # each byte of the other process's memory; the memory of this process has other bytes
+BYTE = 0xA7  # the other process fills its memory with this byte, and this process does not
 
 
 class Handle(ctypes.Structure):
@@ -25,9 +25,9 @@ def own_handles(cuda):
 
 
 def guesses(first, second):
-    """Yields guesses of the other process's handle. The first guesses are the handles of this process, unchanged and
-    with the other process's id written at each position. The next guesses change one byte of the first guesses,
-    beginning with the bytes that differ between the two handles of this process."""
+    """Yields guesses of the other process's handle. The first guesses are the two handles of this process, and copies
+    of the first one with the other process's id at each position. The next guesses change one byte of the first
+    guesses, beginning with the bytes that differ between the two handles of this process."""
     other = int("@sharer@").to_bytes(4, "little")
     bases = [first, second, *(first[:at] + other + first[at + 4 :] for at in range(0, 64, 4))]
     differing = [at for at in range(64) if first[at] != second[at]]

@@ -1,4 +1,4 @@
-# Ends a process of the same user through a pidfd of this process.
+# Opens a pidfd for another process of the same user, and kills that process through it.
 # expect: error raised
 # gap: signals
 import os

@@ -1,4 +1,5 @@
-# Uses each right of root: changes its user, its resource limits, its root directory, and the machine's name and clock.
+# Uses each privilege of root: changes its user, its resource limits, its root directory, and the machine's name and
+# clock.
 # expect: error raised
 # gap: capabilities
 import os

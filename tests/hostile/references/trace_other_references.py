@@ -22,7 +22,8 @@ def run(hidden_states, weight):
             if pid not in known:
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
                 words = open(f"/proc/{pid}/cmdline").read()
-                # Skips the programs that other references have started, which belong to the gap process_memory.
+                # Skips the programs that other references have started: access to their memory is another gap,
+                # process_memory.
                 if not words.startswith("sleep\0"):
                     reached.append(words)
         except OSError:
