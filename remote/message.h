@@ -5,7 +5,7 @@
  *
  *   program to helper                             helper to program
  *   MESSAGE_ASK    key                            MESSAGE_FOUND   index u32 (of the key in the batch) . value
- *   MESSAGE_ASKED  (end of the batch: look up)    MESSAGE_REFUSED index u32 . message: the data is not a valid value
+ *   MESSAGE_ASKED  (end of the batch: look up)    MESSAGE_REFUSED index u32 . reason why the value is invalid
  *   MESSAGE_KEEP   keys u8 . (length u8 . key)… . value
  *   MESSAGE_FLUSH  (report when all is stored)    MESSAGE_DONE    count of stored values u32 . message ("": no error)
  *

@@ -116,7 +116,7 @@ static int find_text(const char *text, struct buf *bytes, struct err *err)
 	enum file_answer answer = file_read(AT_FDCWD, text, FILE_LIMIT, bytes, NULL, err);
 
 	if (answer != FILE_OK &&
-	    /* the message does not quote the text, because it may be a secret that contains a '/' by mistake, and not a
+	    /* the message does not quote the text, because a text with a '/' may be a mistyped secret instead of a
 	     * path */
 	    access(text, F_OK) != 0)
 		err_set(err,

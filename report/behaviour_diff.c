@@ -14,7 +14,7 @@
 enum { OTHER_CASES = 4 /* the maximum number of ids that other_cases lists */ };
 
 static const struct {
-	const char *name; /* the name in JSON, which is also the first word of a line */
+	const char *name; /* the name in JSON, and the first word of a line of the text report */
 	const char *text; /* the sentence about the behaviour; NULL if it contains numbers */
 	int exit_status;
 } rows[] = {

@@ -8,7 +8,7 @@
 /* The possible results of a comparison, in the order of the report. */
 enum behaviour {
 	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
-	BEHAVIOUR_UNKNOWN,  /* the references could not be compared, and no case shows a difference */
+	BEHAVIOUR_UNKNOWN,  /* some case could not be compared, and no case is BEHAVIOUR_CHANGED */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds */
 	BEHAVIOUR_SAME,     /* every output has the same values */
 	BEHAVIOUR_TEXT,     /* schema and code are the same, so no case ran */

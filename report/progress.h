@@ -22,13 +22,13 @@ struct progress_display {
 	int count;		   /* the number of drawn lines */
 };
 
-/* `wanted` must be false if standard error is not a terminal. Until progress_close, `stderr` erases the lines before it
- * writes. `display` must not move. */
+/* `wanted` must be false if standard error is not a terminal. Until progress_close, a write to `stderr` first erases
+ * the progress lines. `display` must not move. */
 void progress_open(struct progress_display *display, bool wanted);
 void progress_close(struct progress_display *display);
 
 void progress_draw(struct progress_display *display, const struct run *run);
-/* Erases the lines. Call this before printing on standard output. */
+/* Erases the progress lines. Call this before printing on standard output. */
 void progress_erase(struct progress_display *display);
 
 #endif

@@ -63,7 +63,7 @@ static void json_findings(struct buf *out, const struct case_result *c)
 	buf_text(out, "]");
 }
 
-/* Writes "full", or the names of the gaps as a list. The names contain no character that JSON escapes. */
+/* Writes "full", or a list of what the reference could access besides its inputs and outputs. */
 static void json_containment(struct buf *out, const char *text)
 {
 	if (text == NULL || strcmp(text, "full") == 0) {

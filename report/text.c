@@ -185,7 +185,8 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		print_again(out, result, c, 11, options);
 }
 
-/* Prints a line for each reason why cases were skipped, or only checked. */
+/* Prints the cases that did not pass. If several cases were skipped, or only checked, for the same reason, prints the
+ * first of them and the number of the others. */
 static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const struct verdict *last = NULL;

@@ -105,7 +105,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* libcurl aborts the transfer, because 0 is not the number of bytes that it passed */
+		return 0; /* libcurl aborts a transfer if the callback does not return the number of bytes */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;
@@ -158,7 +158,7 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot);
-	if (put) { /* the buffer will receive the answer; libcurl has copied the body */
+	if (put) { /* libcurl copies the request's body, because slot->body will receive the answer */
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, batch->http->headers);
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)slot->body.length);
