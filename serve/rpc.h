@@ -16,7 +16,7 @@ enum {
 	RPC_ID_BYTES = 200,	  /* the maximum length of an id as JSON */
 };
 
-/* The codes of errors. Only reftest uses RPC_BUSY; JSON-RPC defines the other codes of errors. */
+/* The codes of errors. RPC_BUSY is a code of reftest; JSON-RPC defines the other codes. */
 enum rpc_code {
 	RPC_OK = 0,
 	RPC_PARSE_ERROR = -32700,

@@ -1,4 +1,5 @@
-/* tools - defines the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
+/* tools - defines the tools of `reftest serve` with their schemas, and translates a client's call of a tool into a
+ * command line.
  *
  * Each argument of a tool becomes an option or the operands of a reftest command. The result of a call is the output of
  * the command. */

@@ -42,7 +42,7 @@ struct test_left {
 	bool may_keep;		    /* the test also passes if the call leaves the input unchanged */
 };
 
-/* A Python scalar, and the number that stands for its default according to its description. */
+/* A Python scalar, and the number that means "use the default" according to the scalar's description. */
 struct test_number {
 	const char *input;
 	enum dtype dtype;
@@ -55,7 +55,7 @@ struct test_class {
 	const char *family;		     /* the op family; NULL if none supports the definition */
 	const struct test_role *roles, *output_roles;
 	int role_count, output_role_count;
-	const char *const *modes; /* the modes that op.match recognised */
+	const char *const *modes; /* the modes of the op family that op.match recognised in the definition */
 	int mode_count;
 	const struct test_size *sizes;
 	int size_count;
@@ -68,7 +68,8 @@ struct test_class {
 	const int64_t *probe;	       /* axis values of the case that reveals the unknown constants, or NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
 				        * family */
-	const bool *judged;	       /* for each output, whether the op family judges it; NULL without a family */
+	const bool *judged;	       /* for each output, whether op.judge replaces its tolerance rule; NULL without a
+					* family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
 	const struct test_constant *constants;
