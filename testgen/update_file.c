@@ -81,7 +81,7 @@ static void add_stat(struct buf *all, const struct file_stat *stat)
 	buf_add(all, stat, sizeof *stat);
 }
 
-/* Returns the stat of a generated file; all fields are 0 if the file does not exist. */
+/* Returns the stat() result of a generated file; all fields are 0 if the file does not exist. */
 static struct file_stat own_stat(const struct file_update *r, const char *file)
 {
 	struct stat st;
@@ -91,8 +91,8 @@ static struct file_stat own_stat(const struct file_update *r, const char *file)
 		   : (struct file_stat){0};
 }
 
-/* Returns a digest of everything on which a file depends: the results of stat() for its definitions and for the file
- * itself, and whether one of the definitions has a hand-written test. */
+/* Returns a digest of everything on which a generated file depends: r->context, the stat() results of its definitions
+ * and of the file itself, and which of the definitions have a test file of their own. */
 static struct digest group_digest(const struct file_update *r, const struct group *group, const struct file_stat *own)
 {
 	struct buf all = {0};
@@ -178,8 +178,8 @@ void update_file_keep_note(struct file_update *r, const struct note *note)
 
 /* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
-/* On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no case of the
- * definition can run. */
+/* Loads a definition. On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no
+ * case of the definition can run. */
 static const struct definition *load(struct file_update *r, const struct dataset_file *file, bool *unverifiable,
 				     struct arena *arena)
 {
@@ -275,9 +275,9 @@ static const char *brings(const struct file_update *r, const char *folder, const
 			    count == 1 ? "it" : "them");
 }
 
-/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If the new text
- * would delete tests of such definitions, sets `lost` to a message that says so. Otherwise sets `lost` to NULL. Returns
- * -1 and sets `err` on error. */
+/* Adds the old classes of definitions that are in git but not checked out, and sorts all classes by the file names of
+ * their definitions. If the new text would delete tests of such definitions, sets `lost` to a message that says so.
+ * Otherwise sets `lost` to NULL. Returns -1 and sets `err` on error. */
 static int add_sparse(struct file_update *r, const struct group *group, const struct buf *old,
 		      struct test_class **classes, int *count, const char **lost, struct arena *arena, struct err *err)
 {
@@ -346,7 +346,8 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* If a file was kept because its definitions are not checked out, only `generate` reports this. */
+/* A file that was kept because its definitions are not checked out is reported only by `generate` (without
+ * options.quiet). */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;
@@ -372,8 +373,8 @@ void update_file_report_sparse(struct file_update *r)
 
 /* ---- one file --------------------------------------------------------------------------------------------------- */
 
-/* Returns a clause for a message about a file that was left unchanged. It names the command that compares the file with
- * the generated text. */
+/* Returns a clause for a message about a file that was left unchanged. The clause names the command that compares the
+ * file with the generated text. */
 static const char *hint(const struct file_update *r, const char *file)
 {
 	return arena_printf(
@@ -568,7 +569,7 @@ static void add_tolerances(const struct file_update *r, const struct buf *old, s
 	buf_free(&asked);
 }
 
-/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. `old` is the text
+/* Writes the text of a file with these classes to `text`. If there are no classes, `text` is empty. `old` is the text
  * of the current file (empty if reftest did not write the file). */
 static void write_text(const struct file_update *r, const struct group *group, const struct test_class *classes,
 		       int count, const struct buf *old, struct buf *text)
@@ -584,8 +585,8 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether `text` would delete a class of the current file, or would replace a file in which no classes can be
- * found. */
+/* Returns whether `text` would delete a class of the current file. Also returns true if `text` is not empty and the
+ * current file is missing or has no header of reftest. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {
@@ -598,7 +599,7 @@ static bool may_lose(const struct file_update *r, enum file_answer there, const 
 			 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
 }
 
-/* Returns a message if the file would contain a class of an older version beside classes of this version; else NULL. */
+/* Returns a message if one of the classes to write was generated by an older version of reftest; else NULL. */
 static const char *outdated_class(const struct file_update *r, const struct group *group, const struct test_class *classes,
 				  int count)
 {

@@ -36,7 +36,8 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; at the end, the lists below are copied to this result */
+	struct update_result *out; /* the counts so far; at the end, `messages`, `problems` and `changed` are copied to
+				    * this result */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
