@@ -10,8 +10,8 @@
  *   allow. The model contradicts the definition if no module has the definition's lengths at any of these degrees.
  *
  * In three cases, the axes are not compared with a model: models/models.json lacks the model, no module of the model
- * has the op_type, or the definition is for a part of a model that architectures.json does not describe, such as a
- * vision tower. */
+ * has the definition's op_type, or the definition is for a part of a model that architectures.json does not describe,
+ * such as a vision tower. */
 #ifndef REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 #define REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 

@@ -33,7 +33,7 @@ struct model {
 };
 
 /* Finds a model in models/models.json by its name, an alias, or the part of its hf_id after the '/'. Ignores case. If
- * the file has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
+ * models.json has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
  * must call model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 

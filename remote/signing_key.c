@@ -106,7 +106,8 @@ static int read_key(struct signing_key *signer, const char *text)
 	return -1;
 }
 
-/* Returns `text` itself, or the contents of the file that `text` names. The caller must wipe `bytes`. */
+/* Writes to `bytes` the text of a key: `text` itself, or the contents of the file that `text` names. The caller must
+ * wipe `bytes`. */
 static int find_text(const char *text, struct buf *bytes, struct err *err)
 {
 	if (strchr(text, '/') == NULL) {

@@ -38,7 +38,7 @@ static void json_real(struct buf *out, const char *key, double value)
 /* The largest margin of a definition's cases for one device class and one combination of versions of torch, CUDA,
  * driver and ground truth. */
 struct version_margin {
-	const struct margin_point *last; /* the newest margin with these versions */
+	const struct margin_point *last; /* the newest of the margins that `margin` is the largest of */
 	double margin;
 };
 
@@ -139,7 +139,7 @@ static double margin_of(const struct result *result, struct arena *arena)
 	return margin;
 }
 
-/* Appends the names of the ground truths that decided a case, without duplicates. */
+/* Appends the names of the ground truths with which the cases were compared, without duplicates. */
 static void json_ground_truths(const struct result *result, struct buf *out)
 {
 	const char *names[GROUND_TRUTHS_MAX];
@@ -245,8 +245,8 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 }
 
 /* Appends JSON so that it is safe inside a script element of HTML. Writes the characters '<', '>' and '&' as escapes,
- * so that no text can end the element or begin a comment. They occur only in JSON strings, where an escape has the same
- * meaning as the character. A character that is unsafe to show is already written as an escape in the JSON
+ * so that no text can end the element or begin a comment. These characters occur only in JSON strings, where an escape
+ * has the same meaning as the character. A character that is unsafe to show is already written as an escape in the JSON
  * (buf_json_bytes). The backslash of this escape is doubled, so that the page shows the escape instead of the
  * character. */
 static void add_safely(const struct buf *data, struct buf *out)

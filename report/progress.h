@@ -17,7 +17,7 @@ struct progress_display {
 	FILE *terminal;		   /* the stream that `stderr` was before progress_open */
 	FILE *hook;		   /* the value of `stderr` until progress_close: a stream that erases the progress
 				    * lines before it writes */
-	pid_t owner;		   /* the process that may erase lines; its forked children must not */
+	pid_t owner;		   /* the process that may erase the progress lines; its forked children must not */
 	int drawn[PROGRESS_LINES]; /* the number of columns of each drawn line */
 	int count;		   /* the number of drawn lines */
 };

@@ -127,7 +127,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, "}");
 }
 
-/* Writes the hidden constants. The value of a probed constant comes from the verdict of some case that ran. */
+/* Writes the hidden constants. A value in a verdict takes precedence, because it was measured when the case ran. */
 static void json_constants(struct buf *out, const struct result *result)
 {
 	const struct cases *made = result->made;

@@ -247,7 +247,8 @@ static int cached_cases(const struct result *result, int *shared)
 	return result->cases == NULL ? (int)result->counts.cases : count;
 }
 
-/* Prints the ground truths that answered: "builtin on cpu", "flashinfer, torch, builtin agree on sm_90". */
+/* Prints the ground truths that computed the outputs of the case: "builtin on cpu", "flashinfer, torch, builtin agree
+ * on sm_90". */
 static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
@@ -354,7 +355,7 @@ bool report_has_dataset_bound(const struct result *result)
 	return result->definition != NULL && cases_have_dataset_bound(&result->run->options->cases, result->definition);
 }
 
-/* Prints the cause of the failures, if one was found. Prints several causes if they have the same effect on all
+/* Prints the cause of the failures, if one was found. Prints several causes if each of them explains all failed
  * cases. */
 static void print_diagnosis(FILE *out, const struct result *result)
 {

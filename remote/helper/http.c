@@ -42,7 +42,7 @@ struct slot {
 struct batch {
 	struct http *http;
 	int64_t deadline;
-	/* for writes: the longest time from one answer to the next; for lookups: 0 */
+	/* for writes: the time limit from one answer to the next; for lookups: 0 */
 	int64_t wait_ms;
 	struct slot slots[SLOTS];
 	int next, count; /* next: number of started items; count: number of all items */

@@ -1,7 +1,8 @@
-/* redis - stores values in redis as strings. The redis key is "reftest:" followed by the SHA-256 of the key. Lookups
- * use MGET, writes use SET. All commands of a batch are sent before the first reply is read. The size of a reply is
- * checked before memory is allocated for it. One MGET requests at most CHUNK keys. Therefore a reply is rejected if it
- * is an array with more than CHUNK elements, or if it is longer than CHUNK values of the largest size. */
+/* redis - stores values in redis as strings. The redis key of a value is "reftest:" followed by the SHA-256 of the
+ * value's key in reftest. Lookups use MGET, writes use SET. All commands of a batch are sent before the first reply is
+ * read. The size of a reply is checked before memory is allocated for it. One MGET requests at most CHUNK keys.
+ * Therefore a reply is rejected if it is an array with more than CHUNK elements, or if it is longer than CHUNK values
+ * of the largest size. */
 #include "remote/helper/transport.h"
 
 #include <errno.h>
