@@ -38,7 +38,7 @@ static void json_real(struct buf *out, const char *key, double value)
 /* The largest margin of a definition's cases for one device class and one combination of versions of torch, CUDA,
  * driver and ground truth. */
 struct version_margin {
-	const struct margin_point *last; /* the newest of the margins that `margin` is the largest of */
+	const struct margin_point *last; /* the newest of several margins with the same versions */
 	double margin;
 };
 

@@ -99,7 +99,7 @@ static bool is_folder(const char *path)
 
 /* Removes the files that a killed git process left: its locks, and unfinished packs. Call this only if reftest was
  * killed while it worked in this repository. In that case, the locks belong to a git process that reftest started. This
- * git process has ended, because a running one would hold work->lock. */
+ * git process has ended: if it still ran, it would hold work->lock, and reftest could not have locked it. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -207,7 +207,7 @@ static int fill_partial(struct work *work, const char *branch)
 	return fetch_lfs(work);
 }
 
-/* Gives the finished folder its final name. */
+/* Renames the partial folder, which is complete now, to its final name. */
 static int publish(struct work *work)
 {
 	rmdir(work->path); /* an empty folder counts as missing */

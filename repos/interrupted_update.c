@@ -15,7 +15,7 @@ enum { CONTENT_MOST = 512 << 20 };
 
 /* The files of a commit, and the paths at which the working tree differs from this commit. Both lists are sorted. */
 struct side {
-	struct string_list files;   /* the paths of the commit */
+	struct string_list files;   /* the paths of the commit's files */
 	struct string_list differs; /* the paths at which the working tree differs from the commit */
 };
 

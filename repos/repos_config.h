@@ -30,7 +30,7 @@ int repos_config_read(const char *root, struct arena *arena, struct repos_config
 /* Returns the entry with this name, or NULL. */
 struct repos_entry *repos_config_find(const struct repos_config *config, const char *name);
 
-/* Sets the entry with this name. Adds the entry if it is missing. */
+/* Stores the result `checkout` in the entry with this name. Adds the entry if it is missing. */
 void repos_config_set(struct repos_config *config, const char *name, const struct checkout *checkout, struct arena *arena);
 
 /* Replaces repos_config.json in the folder `root` atomically. Returns 0, or -1 and sets `err`. */

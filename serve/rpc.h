@@ -36,8 +36,8 @@ struct rpc_message {
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code, sets `err`, and also sets `out->id` if the id could be read. The
- * caller must call rpc_free even after an error. */
+/* Reads one message. On error, returns the error's code, sets `err`, and also sets `out->id` if the id could be read.
+ * The caller must call rpc_free even after an error. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 

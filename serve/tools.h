@@ -24,7 +24,7 @@ enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
 struct tool_argument {
 	const char *name;
 	enum tool_value value;
-	const char *option; /* an option such as "--sizes"; NULL if the argument gives the operands */
+	const char *option; /* an option such as "--sizes"; NULL if the argument becomes operands */
 	bool required;
 	const char *help;
 };

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "dataset/definition.h"
 
-/* Appends the tuple TOLERANCES with the bounds of each dtype, or nothing if no dtype has bounds. Negative numbers in
- * `by_dtype` mean that a dtype has no bounds. */
+/* Appends the tuple TOLERANCES with the bounds of each dtype, or nothing if no dtype has bounds. A dtype has no bounds
+ * if all its numbers in `by_dtype` are negative. */
 void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
 
 /* Finds the tuple TOLERANCES in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the

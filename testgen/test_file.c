@@ -181,8 +181,7 @@ static void write_tuple(const char *attribute, const char *const *names, int cou
 	write_names(names, count, ",\n        ", ",\n    )\n", out);
 }
 
-/* Writes the op family, the modes, and the roles of inputs and outputs. This is all that conftest.py knows about the
- * operation. */
+/* Writes the op family, the modes, and the roles of inputs and outputs. */
 static void write_roles(const struct test_class *c, struct buf *out)
 {
 	if (c->family == NULL) {
@@ -245,8 +244,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`.
- * Writes all this on one line if it fits. */
+/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`
+ * spaces. Writes all this on one line if it fits. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {
@@ -399,8 +398,8 @@ static void write_rule(const struct tolerance *rule, struct buf *out)
 	buf_text(out, ",\n            ),\n");
 }
 
-/* Writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies to each output: one rule, or one for
- * each of SIZES. Writes None for an output that op.judge judges without a tolerance rule. */
+/* For each output, writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies: a single rule, or
+ * one rule for each size in SIZES. Writes None for an output that op.judge judges without a tolerance rule. */
 static void write_rules(const struct test_class *c, struct buf *out)
 {
 	int width = c->definition->output_count;

@@ -4,12 +4,12 @@
  * and then run `make references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that
  * must change, too.
  *
- * If the new test needs new data about its class, add
- * - a member of struct test_class below, which test_class.c fills
- * - the lines that test_file.c writes for this member
- * - the name of the new attribute in the list `reserved` of test_file.c, because no axis may get this name
- * - the attribute of DefinitionTests, with the default value
- * - a test in tests/unit/test_test_file.c. */
+ * If the new test needs new data about its class:
+ * - Add a member to struct test_class below, and set it in test_class.c.
+ * - Write the member as a class attribute in test_file.c.
+ * - Add the name of the attribute to the list `reserved` in test_file.c, because no axis may get this name.
+ * - Add an attribute with this name and the default value to the class DefinitionTests.
+ * - Add a test to tests/unit/test_test_file.c. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
 
@@ -27,7 +27,7 @@ struct test_size {
 
 struct test_constant {
 	const char *name, *source; /* "eps", "model:llama-3.1-8b" */
-	double value;		   /* NaN if neither the definition nor a model gives the value */
+	double value;		   /* NaN if the definition and its model do not state the value */
 };
 
 /* A role of the op family, and the name of the input or output that has this role in the definition. */
@@ -65,7 +65,7 @@ struct test_class {
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
-	const int64_t *probe;	       /* axis values of the case that reveals the unknown constants, or NULL */
+	const int64_t *probe;	       /* axis values of the case that measures the unknown constants, or NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
 				        * family */
 	const bool *judged;	       /* for each output, whether op.judge replaces its tolerance rule; NULL without a

@@ -14,7 +14,7 @@
 #define TESTS_FOLDER "tests/references/" /* relative to the dataset's root */
 
 struct test_list {
-	int root_fd; /* the dataset's root folder; the caller opens and closes it */
+	int root_fd; /* a descriptor of the dataset's root folder; the caller opens and closes it */
 	struct arena *arena;
 	const char **names; /* sorted names of the test files, such as "test_gemm.py", without conftest.py */
 	int count;
