@@ -56,8 +56,8 @@ void python_string(struct buf *out, const char *text)
 	buf_text(out, "\"");
 }
 
-/* Returns whether the quote at position i must be escaped. This is so if it is in a row of three or more quotes, or in
- * a row of quotes that ends the text. */
+/* Returns whether the quote at position i must be escaped: quotes must be escaped if three or more are in a row, or if
+ * the text ends with them. */
 static bool ends_literal(const char *text, size_t length, size_t i)
 {
 	size_t begin = i, end = i;

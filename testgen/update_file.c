@@ -15,9 +15,9 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If a timestamp of a file is younger than NEAR_NS, the file may change again with the same timestamps, because the
- * clock of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two
- * seconds, because some filesystems store only whole seconds. */
+/* If a timestamp of a file is younger than NEAR_NS, another change may leave all timestamps the same, because the clock
+ * of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two seconds,
+ * because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static enum file_answer read_old(struct file_update *r, const char *file, struct
 	return answer;
 }
 
-/* ---- notes of the last update ----------------------------------------------------------------------------------- */
+/* ---- records of the last update --------------------------------------------------------------------------------- */
 
 static void add_stat(struct buf *all, const struct file_stat *stat)
 {
@@ -249,8 +249,7 @@ static const char *about(const struct file_update *r, const struct group *group)
 	return arena_printf(r->arena, "definitions/%s", group->members[0]->op_type);
 }
 
-/* ---- what is not checked out here
- * --------------------------------------------------------------------------------- */
+/* ---- definitions that are not checked out ----------------------------------------------------------------------- */
 
 static int by_name_of_file(const void *a, const void *b)
 {
@@ -346,8 +345,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* A file that was kept because its definitions are not checked out is reported only by `generate` (without
- * options.quiet). */
+/* If options.quiet is set, does not report the files that were kept because their definitions are not checked out. */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;
@@ -448,7 +446,7 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 	if (r->options->check)
 		return 1;
 	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
-	 * would look like an edited file and would never be replaced. To sync a thousand files takes a fraction of a
+	 * would look like an edited file and would never be replaced. Syncing a thousand files takes a fraction of a
 	 * second. Writing all files first and syncing once would save little, because the disk flushes its cache for
 	 * each file anyway. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
@@ -544,8 +542,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat() result of the file that was read or written. If `now` differs, a user has edited
- * the file in the meantime, and a record of the file would hide this edit. */
+/* Returns whether the file is unchanged since reftest read or wrote it; `now` is its current stat() result. If the file
+ * has changed, a user has edited it in the meantime, and a record of the file would hide this edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
