@@ -17,7 +17,7 @@
  * used. If the key cannot be used, the caller must reject every record from a remote or a file. */
 int signature_open(const char *text, struct signing_key **signer, struct err *err);
 
-/* Signs the record. Without a key, or with a key that cannot sign, the record gets no signature. */
+/* Signs the record. If `signer` is NULL or is only a public key, the record gets no signature. */
 void signature_sign(const struct signing_key *signer, struct verdict_line *record);
 
 /* Returns functions that sign exported records and check imported records with the key `signer`. `signer` may be NULL.

@@ -253,8 +253,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_text(out, "]}");
 }
 
-/* With --ground-truth all, writes which ground truths are available for each op family, and why the others are not,
- * because verdicts do not contain these reasons. */
+/* With --ground-truth all, writes which ground truths are available for each op family, and the reasons why the others
+ * are not available. (Verdicts do not contain these reasons.) */
 static void json_truths(struct buf *out, const struct run *run)
 {
 	const struct truth_choice *choice = &run->machine.truths;

@@ -367,7 +367,7 @@ static void print_diagnosis(FILE *out, const struct result *result)
 			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
 }
 
-/* Prints what the approval of the definition, if there is one, means for this result. */
+/* If the definition has an approval, prints a sentence about the state of the approval (engine/approval_state.h). */
 static void print_approval(FILE *out, const struct result *result)
 {
 	struct arena arena = {0};

@@ -210,7 +210,7 @@ static int fill_partial(struct work *work, const char *branch)
 /* Renames the partial folder, which is complete now, to its final name. */
 static int publish(struct work *work)
 {
-	rmdir(work->path); /* an empty folder counts as missing */
+	rmdir(work->path); /* the clone may replace an empty folder */
 	if (renameat2(AT_FDCWD, work->partial, AT_FDCWD, work->path, RENAME_NOREPLACE) == 0)
 		return 0;
 	return err_errno(&work->err, "cannot rename %s to %s", work->partial, work->path);

@@ -23,8 +23,8 @@ struct repos_config {
 	int count;
 };
 
-/* Reads repos_config.json in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err`
- * if the file cannot be read or is not a valid repos_config.json. Everything is allocated in `arena`. */
+/* Reads repos_config.json in the folder `root`. If the file is missing, the config is empty. Returns 0, or -1 and sets
+ * `err` if the file cannot be read or is not a valid repos_config.json. Everything is allocated in `arena`. */
 int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
 
 /* Returns the entry with this name, or NULL. */

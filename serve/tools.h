@@ -16,7 +16,7 @@
 
 enum tool_runner {
 	TOOL_COMMAND, /* a new process runs the command */
-	TOOL_VERIFIER /* a process that keeps its runners between calls runs the command (cli/serve_verifier.h) */
+	TOOL_VERIFIER /* a process that keeps its runners alive between calls runs the command (cli/serve_verifier.h) */
 };
 
 enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };

@@ -3,10 +3,10 @@
  * key's value (remote/action_result.h). Any server that supports GET and PUT works.
  *
  * One curl multi handle performs all requests: connections are reused, and with HTTP/2 many requests share a
- * connection. Redirects and other protocols are rejected. A transfer is aborted if its body is longer than the largest
- * value. The certificate of a server must match the server's name. The certificate must be signed by an authority that
- * the system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program
- * reads these variables; libcurl itself does not.) */
+ * connection. Redirects and other protocols are rejected. A transfer is aborted if its body is too long for a value.
+ * The certificate of a server must match the server's name. The certificate must be signed by an authority that the
+ * system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program reads
+ * these variables; libcurl itself does not.) */
 #include "remote/helper/transport.h"
 
 #include <stdio.h>
@@ -373,7 +373,7 @@ static int http_get(void *self, const struct hashed *keys, int count, int64_t de
 
 /* ---- writes ---------------------------------------------------------------------------------------------------- */
 
-/* Sends the value before the ActionResult that names it: servers reject an ActionResult whose files they do not
+/* Sends the value before the ActionResult that refers to it: servers reject an ActionResult whose files they do not
  * have. */
 static void put_begin(struct batch *batch, struct slot *slot)
 {
