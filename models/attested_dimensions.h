@@ -2,8 +2,8 @@
  * say.
  *
  * - In a name such as "gqa_paged_decode_h32_kv8_d128", letters stand for axes, and the number after them states a
- *   length: kv8 states that there are 8 KV heads. The name contradicts the definition if the letters may stand for some
- *   axes of the definition, but none of these axes has the stated length.
+ *   length: kv8 states that there are 8 KV heads. The name contradicts the definition if none of the axes that the
+ *   letters may stand for has the stated length. Letters for which the definition has no axis are ignored.
  * - The description contradicts an axis if it states another length for this axis: "page_size=64".
  * - A `model:` tag, or the definition's hf_id, names a model. reftest compares the axes with each module of this model
  *   that has the definition's op_type, at all degrees of tensor and expert parallelism that the tags `tp:` and `ep:`

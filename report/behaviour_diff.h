@@ -10,7 +10,7 @@ enum behaviour {
 	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
 	BEHAVIOUR_UNKNOWN,  /* some case could not be compared, and no case is BEHAVIOUR_CHANGED */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds, but some values differ */
-	BEHAVIOUR_SAME,     /* every output has the same values */
+	BEHAVIOUR_SAME,     /* every output has the same values with both references */
 	BEHAVIOUR_TEXT,     /* schema and code are the same, so no case ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,

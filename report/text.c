@@ -542,7 +542,7 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If there is neither,
+/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If both are missing,
  * returns the region of the failures in the first failed case, or this case's message. Only the first line of the
  * returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)

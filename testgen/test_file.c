@@ -56,8 +56,8 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	return aliases->name[aliases->count++];
 }
 
-/* Writes the beginning and the end of a keyword argument whose name comes from a definition. If Python does not accept
- * the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
+/* Writes the part of a keyword argument before its value; end_argument writes the part after the value. If Python does
+ * not accept the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
 	if (python_is_argument(name)) {

@@ -1,8 +1,8 @@
-/* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always give
- * the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py, which also
- * contains the checks that these methods call. To add a test, change conftest_checks.py and docs/generated-tests.md,
- * and then run `make references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that
- * must change, too.
+/* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always
+ * produce the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py,
+ * which also contains the checks that these methods call. To add a test, change conftest_checks.py and
+ * docs/generated-tests.md, and then run `make references`. docs/architecture.md ("A kind of generated test") lists the
+ * tests of reftest that must change, too.
  *
  * If the new test needs new data about its class:
  * - Add a member to struct test_class below, and set it in test_class.c.

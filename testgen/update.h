@@ -2,12 +2,12 @@
  * out of date, and writes them. `reftest generate`, `reftest watch` and `reftest verify` (after its run) call this
  * module.
  *
- * A file that reftest wrote and no user edited is replaced if its content would change, and removed if it would be
- * empty. Every other file is left unchanged. If a definition cannot be read, its class in the old file is kept. The
- * class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a file with such a
- * class is left unchanged even if it is out of date. For each file, a digest of the stat() results of the file and of
- * its definitions is recorded in .reftest/artifacts. With these records, the next update only has to scan the
- * folders. */
+ * A file that reftest wrote, and that no user edited, is replaced if its content would change, and is removed if no
+ * class would be left in it. Every other file is left unchanged. If a definition cannot be read, its class in the old
+ * file is kept. The class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a
+ * file with such a class is left unchanged even if it is out of date. For each file, a digest of the stat() results of
+ * the file and of its definitions is recorded in .reftest/artifacts. With these records, the next update only has to
+ * scan the folders. */
 #ifndef REFTEST_TESTGEN_UPDATE_H
 #define REFTEST_TESTGEN_UPDATE_H
 

@@ -46,7 +46,7 @@ static bool has_file(const char *const *paths, int count, const char *file)
 	return false;
 }
 
-/* Is this a hand-written file in which no test can fail? */
+/* Returns whether the file is a hand-written test file in which no test can fail. */
 static bool is_vacuous(const struct file_update *r, const char *file)
 {
 	return has_file(r->options->vacuous, r->options->vacuous_count, file);

@@ -105,7 +105,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* libcurl aborts a transfer if the callback does not return the number of bytes */
+		return 0; /* libcurl aborts a transfer if the callback does not return the number of received bytes */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;
