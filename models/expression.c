@@ -79,7 +79,7 @@ static enum expression_result pad(int64_t a, int64_t b, int64_t *value)
 	return result == EXPRESSION_VALUE ? in_range(*value) : result;
 }
 
-/* Reads "(a, b)", the arguments of a function, and computes its value. */
+/* Reads the rest of a call such as "share(a, b)" after the opening parenthesis, and computes the value of the call. */
 static enum expression_result read_call(struct reader *r, const char *name, int64_t *value)
 {
 	static const struct function {

@@ -1,12 +1,12 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
  * An expression consists of sums, products, exact quotients, parentheses, integers, names, and six functions:
- *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
+ *   share(n, d)  how many of n heads each of d devices has: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
  *   blocks(n, m) n / m, which must be an integer: the number of blocks of size m
  *   scaled(n, name)   n times the number that the name stands for; the product must be an integer
- *   count('*', name)  the number of characters * in the text with this name
+ *   count('*', name)  how often '*' occurs in the text that the name stands for
  * Every value is an integer from 0 to 2^53 - 1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
 #define REFTEST_MODELS_EXPRESSION_H
@@ -28,7 +28,7 @@ enum { EXPRESSION_DEPTH = 32 };
 /* The callbacks that find what a name stands for. */
 struct expression_names {
 	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
-	 * Returns what expression_evaluate returns. */
+	 * Returns EXPRESSION_VALUE, or the reason why the name has no value. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
@@ -38,8 +38,8 @@ struct expression_names {
 	void *context;
 };
 
-/* Evaluates `text`. Callers pass the depth 0, except for a name that stands for another expression (`value` above).
- * Expressions that are nested more than EXPRESSION_DEPTH deep are invalid. */
+/* Evaluates `text`. `depth` is 0, except in a call from the callback expression_names.value, which passes its own
+ * `depth`. Expressions that are nested more than EXPRESSION_DEPTH deep are invalid. */
 enum expression_result expression_evaluate(const char *text, const struct expression_names *names, int depth, int64_t *value);
 
 #endif

@@ -1,9 +1,10 @@
 /* model_config - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
- * Fields have the names of config.json. models/models.json may contain several objects for one model, each with its own
- * source. In a config.json, a member of "text_config" takes precedence over the same member of the whole file, because
- * "text_config" describes the language model of a model that also reads images. A member of "rope_parameters" is used
- * only if the field is in neither place. A member that is null counts as absent. */
+ * In both files, the fields have the same names. models/models.json may contain several objects for one model, each
+ * with its own source. In a config.json, a field of "text_config" takes precedence over the field of the same name at
+ * the top level, because "text_config" describes the language model of a model that also reads images. A field of
+ * "rope_parameters" is used only if "text_config" and the top level lack it. A field whose value is null counts as
+ * absent. */
 #ifndef REFTEST_MODELS_MODEL_CONFIG_H
 #define REFTEST_MODELS_MODEL_CONFIG_H
 
@@ -28,11 +29,11 @@ struct model {
 	int part_count;
 	cJSON *owned[MODEL_PARTS];
 	int owned_count;
-	struct json_text text; /* the text of a config.json, for messages; text.text is NULL for a model of the table */
+	struct json_text text; /* text of the config.json, for messages; text.text is NULL for a model of models.json */
 };
 
 /* Finds a model in models/models.json by its name, an alias, or the part of its hf_id after the '/'. Ignores case. If
- * the file has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
+ * models.json has no such model, returns false and leaves `model` unchanged. If this function returns true, the caller
  * must call model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
@@ -50,14 +51,15 @@ void model_close(struct model *model);
  * configuration that contains the member. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
-/* Writes the value of a member that is an integer above 0, and its source. Returns false if the member is absent or is
- * not such an integer. */
+/* Writes the value and the source of the member `field`. Returns false if the member is absent or is not an integer
+ * above 0. */
 bool model_integer(const struct model *model, const char *field, int64_t *value, const char **source);
 
-/* Writes the value of a member that is a number above 0. */
+/* Writes the value of the member `field`. Returns false if the member is absent or is not a number above 0. */
 bool model_real(const struct model *model, const char *field, double *value);
 
-/* Reports that a member is absent, or that it is not `what` ("a positive integer"). Always returns -1. */
+/* Reports that the member `field` is absent, or that its value is not `what` ("a positive integer"). Always returns
+ * -1. */
 int model_field_error(const struct model *model, const char *field, const char *what, struct err *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types of protobuf */
 
-static const char file_name[] = "verdict"; /* the path of the output file; a valid ActionResult must have one */
+static const char file_name[] = "verdict"; /* the path of the output file, which a valid ActionResult needs */
 
 static void put_varint(struct buf *out, uint64_t value)
 {

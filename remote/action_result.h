@@ -2,7 +2,7 @@
  * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The content of the output file is the
  * value. The message identifies the file by the SHA-256 and the size of the value.
  *
- * A server such as bazel-remote accepts only valid messages. Such a server returns a message only while it has the
+ * A server such as bazel-remote accepts only valid ActionResults, and returns an ActionResult only while it has the
  * output file in /cas. The message also contains the value itself (OutputFile.contents), so that one request is enough
  * to get the value. But a server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path =
  * 1, .digest = 2, .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */

@@ -5,7 +5,7 @@
  *
  *   program to helper                             helper to program
  *   MESSAGE_ASK    key                            MESSAGE_FOUND   index u32 (of the key in the batch) . value
- *   MESSAGE_ASKED  (end of the batch: look up)    MESSAGE_REFUSED index u32 . message: the data is not a valid value
+ *   MESSAGE_ASKED  (end of the batch: look up)    MESSAGE_REFUSED index u32 . reason why the value is invalid
  *   MESSAGE_KEEP   keys u8 . (length u8 . key)… . value
  *   MESSAGE_FLUSH  (report when all is stored)    MESSAGE_DONE    count of stored values u32 . message ("": no error)
  *
@@ -45,7 +45,8 @@ struct message {
 void message_put(struct buf *out, enum message_kind kind, const void *body, size_t length);
 /* Appends a message whose body is a number (u32) followed by bytes. */
 void message_put_numbered(struct buf *out, enum message_kind kind, uint32_t number, const void *body, size_t length);
-/* Removes the number at the beginning of a body. Returns 0, or -1 if the body is too short. */
+/* Reads the number at the beginning of a body, and removes it from the body. Returns 0, or -1 if the body is too
+ * short. */
 int message_number(struct message *message, uint32_t *number);
 
 /* Reads the message that begins at byte `*taken` of `in`, and adds its size to `*taken`. Returns 1 on success, 0 if the

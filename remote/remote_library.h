@@ -24,10 +24,12 @@ struct remote_api {
  * returns NULL with a message that names these directories, and says how to install the library. */
 const struct remote_api *remote_library(struct err *err);
 
-/* Returns true if the file of the library exists. Does not load it. `path` gets its path. */
+/* Writes the path of the library to `path`, without loading the library. Returns 0, or -1 and sets `err` if the library
+ * does not exist. */
 int remote_library_path(char *path, size_t size, struct err *err);
 
-/* Runs the helper process, which is a fork of the program. Descriptor 0 is the socket. Returns an exit status. */
+/* Does all the work of the helper process, which is a fork of the program. Descriptor 0 is the socket. Returns an exit
+ * status. */
 int remote_helper_run(const struct remote_url *url);
 
 #endif

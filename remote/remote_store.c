@@ -171,7 +171,7 @@ static bool turn(struct remote *remote, int64_t wait_ms)
 	return (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || receive_some(remote);
 }
 
-/* Waits until the helper reports the end of the batch, or until the run has waited for the time limit. */
+/* Waits until the helper reports the end of the batch, or until the total time that the run may wait is used up. */
 static int wait_done(struct remote *remote, struct err *err)
 {
 	int64_t start = now_ms(), end = start + remote->left_ms;

@@ -25,8 +25,9 @@ struct remote *remote_open(const struct remote_url *url, int fd, int signals);
  * returns. */
 typedef void remote_found(void *context, int index, const void *bytes, size_t length);
 
-/* Looks up all keys in one batch. Returns 0 if every lookup was answered, or -1 with a message if the batch was
- * aborted. Even if the batch was aborted, `found` has been called for every value that arrived. */
+/* Looks up all keys in one batch. Returns 0, or -1 with a message if the batch was aborted. Does nothing and returns 0
+ * if an earlier call has failed. Even if the batch was aborted, `found` has been called for every value that
+ * arrived. */
 int remote_get(struct remote *remote, const char *const *keys, int count, remote_found *found, void *context,
 	       struct err *err);
 

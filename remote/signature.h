@@ -1,8 +1,8 @@
 /* signature - signs and verifies records with the key of $REFTEST_CACHE_KEY (remote/signing_key.h).
  *
- * If a key is set, a record from a remote or an imported file is accepted only with a signature of that key. Records of
- * the local store need no signature, because a user who can write to the store can also write to the definitions. If
- * the key can sign, records that are exported or sent to a remote are signed. */
+ * If a key is set, a record from a remote or an imported file is accepted only if that key verifies its signature.
+ * Records of the local store need no signature, because a user who can write to the store can also write to the
+ * definitions. If the key can sign, records that are exported or sent to a remote are signed. */
 #ifndef REFTEST_REMOTE_SIGNATURE_H
 #define REFTEST_REMOTE_SIGNATURE_H
 
@@ -17,11 +17,11 @@
  * used. If the key cannot be used, the caller must reject every record from a remote or a file. */
 int signature_open(const char *text, struct signing_key **signer, struct err *err);
 
-/* Signs the record. Without a key, or with a key that cannot sign, the record gets no signature. */
+/* Signs the record. If `signer` is NULL or is only a public key, the record gets no signature. */
 void signature_sign(const struct signing_key *signer, struct verdict_line *record);
 
-/* Returns the signer for exported and imported files. The result must not be used after `signer` was closed; `signer`
- * may be NULL. */
+/* Returns functions that sign exported records and check imported records with the key `signer`. `signer` may be NULL.
+ * After `signer` was closed, the functions must not be called. */
 struct record_signer signature_signer(struct signing_key *signer);
 
 /* Checks the signature of the record. If `signer` is NULL, every record is accepted. Returns 0 if the record is

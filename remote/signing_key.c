@@ -106,7 +106,8 @@ static int read_key(struct signing_key *signer, const char *text)
 	return -1;
 }
 
-/* Returns `text` itself, or the contents of the file that `text` names. The caller must wipe `bytes`. */
+/* Writes to `bytes` the text of a key: `text` itself, or the contents of the file that `text` names. The caller must
+ * wipe `bytes`. */
 static int find_text(const char *text, struct buf *bytes, struct err *err)
 {
 	if (strchr(text, '/') == NULL) {
@@ -116,7 +117,7 @@ static int find_text(const char *text, struct buf *bytes, struct err *err)
 	enum file_answer answer = file_read(AT_FDCWD, text, FILE_LIMIT, bytes, NULL, err);
 
 	if (answer != FILE_OK &&
-	    /* the message does not quote the text, because it may be a secret that contains a '/' by mistake, and not a
+	    /* the message does not quote the text, because a text with a '/' may be a mistyped secret instead of a
 	     * path */
 	    access(text, F_OK) != 0)
 		err_set(err,

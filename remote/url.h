@@ -10,7 +10,7 @@
  *
  * Options: `read-only` (look up values, write nothing) and `timeout=SECONDS` (the total time that a run may wait for
  * the remote; 0.1 to 600). An unknown option is an error, because a run with a misspelt `read-only` would otherwise
- * write to the remote. In names, passwords and paths, %XX stands for the byte with these hexadecimal digits. */
+ * write to the remote. In names, passwords and paths, %XX stands for the byte with the hexadecimal digits XX. */
 #ifndef REFTEST_REMOTE_URL_H
 #define REFTEST_REMOTE_URL_H
 

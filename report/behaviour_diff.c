@@ -14,8 +14,8 @@
 enum { OTHER_CASES = 4 /* the maximum number of ids that other_cases lists */ };
 
 static const struct {
-	const char *name; /* the name in JSON, which is also the first word of a line */
-	const char *text; /* the sentence about the behaviour; NULL if it contains numbers */
+	const char *name; /* the name in JSON, and the first word of a line of the text report */
+	const char *text; /* the sentence about the behaviour; NULL: sentence() makes it */
 	int exit_status;
 } rows[] = {
     [BEHAVIOUR_CHANGED] = {"changed", NULL, EXIT_FAILED},
@@ -95,7 +95,8 @@ static const struct case_result *example(const struct result *result, enum behav
 	return found;
 }
 
-/* Returns "output 'output': 246 of 256 elements exceed the bound 0.008 + 0.01 |before|, by a factor of up to 58.7". */
+/* Returns a text such as "output 'y': 246 of 256 elements exceed the bound 0.008 + 0.01 |before|, by a factor of up to
+ * 58.7". */
 static const char *outputs_that_differ(const struct verdict *v, struct arena *arena)
 {
 	const char *text = "";
@@ -115,7 +116,7 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 	return text;
 }
 
-/* Returns a line with the ids of the other cases that differ, or "". */
+/* Returns a line with the ids of the cases that differ, without the case `shown`; or "". */
 static const char *other_cases(const struct result *result, const struct case_result *shown, struct arena *arena)
 {
 	const char *text = "";
@@ -220,7 +221,7 @@ static void print_worst(const struct case_result *c)
 			report_worst(stdout, &c->verdict->outputs[i], "now", "before");
 }
 
-/* Returns "rmsnorm/rmsnorm_h64" for the path of a definition. */
+/* Returns the name of the definition at `path`, such as "rmsnorm/rmsnorm_h64". */
 static const char *name_of(const char *path, struct arena *arena)
 {
 	const char *word = strchr(path, '/') + 1;

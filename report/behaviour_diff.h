@@ -5,12 +5,12 @@
 
 #include "engine/run.h"
 
-/* The possible results of a comparison, in the order of the report. */
+/* The possible results of a comparison, the most severe first. */
 enum behaviour {
 	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
-	BEHAVIOUR_UNKNOWN,  /* the references could not be compared, and no case shows a difference */
-	BEHAVIOUR_ROUNDING, /* every output is within its bounds */
-	BEHAVIOUR_SAME,     /* every output has the same values */
+	BEHAVIOUR_UNKNOWN,  /* some case could not be compared, and no case is BEHAVIOUR_CHANGED */
+	BEHAVIOUR_ROUNDING, /* every output is within its bounds, but some values differ */
+	BEHAVIOUR_SAME,     /* every output has the same values with both references */
 	BEHAVIOUR_TEXT,     /* schema and code are the same, so no case ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,
@@ -21,8 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* a sentence that says why no case ran, or which differences there are outside the
-				      * code; NULL: none */
+	const char *why;             /* a sentence that says why no case ran, or what differs besides the code; NULL: no
+				      * sentence */
 };
 
 struct differences {
@@ -33,7 +33,7 @@ struct differences {
 	int count;
 };
 
-/* Which of the two references a person approved (engine/approved_reference.h). */
+/* Whether a person approved the current reference or the one in the commit (engine/approved_reference.h). */
 enum approved_side {
 	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable, or it is for another schema */
 	APPROVED_SIDE_NOW,

@@ -6,7 +6,8 @@
 
 #include "engine/run.h"
 
-/* Writes JUnit XML to the file `path`. The run must have run_options.details. Returns 0, or -1 and sets `err`. */
+/* Writes JUnit XML to the file `path`. run_options.details must be true, so that every result has its list of cases.
+ * Returns 0, or -1 and sets `err`. */
 int export_junit(const struct run *run, const char *path, struct err *err);
 
 /* Prints GitHub annotations. Each annotation points to the line of the definition's JSON file at which the reference

@@ -4,8 +4,8 @@
 
 #include "engine/definition_files.h"
 
-/* Returns whether the verdict rules out the mistake `says`: its case was diagnosed, and the mistake does not explain
- * the case. */
+/* Returns whether the verdict rules out the mistake `says`: the case was diagnosed, and the mistake does not explain
+ * it. */
 static bool contradicts(const struct verdict *v, const char *says)
 {
 	if (v == NULL || v->status != STATUS_FAILED || !v->diagnosed)

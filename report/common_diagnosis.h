@@ -7,7 +7,7 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Writes descriptions of the mistakes that explain every failed case that was diagnosed. Returns their number, at most
+/* Writes a description of each mistake that explains all diagnosed cases. Returns the number of descriptions, at most
  * DIAGNOSIS_SHOWN. The verdicts own the strings. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
 /* Appends a comma and the member "diagnosis" of a JSON object. */

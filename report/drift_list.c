@@ -22,7 +22,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 
 	add_change("torch", d->from.torch, d->to.torch, &comma, out);
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
-	/* a missing driver version is no change, because older versions of reftest did not store it */
+	/* a missing driver version does not count as a change, because older versions of reftest did not store it */
 	if (*d->from.driver != '\0' && *d->to.driver != '\0')
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);

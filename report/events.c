@@ -56,7 +56,7 @@ static void add_name(struct buf *out, const char *path)
 	buf_json_bytes(out, name, strlen(name) - strlen(".json"));
 }
 
-/* The verdict of a case that did not run has no device. */
+/* Returns the number of cases that ran in this run. (Only the verdicts of cases that ran name a device.) */
 static int cases_run(const struct result *result)
 {
 	int run = 0;

@@ -9,11 +9,11 @@
 /* Returns the exit status of a command whose most severe verdict is in this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns the group of a status, from which the exit status follows. With --accept, STATUS_CHECKED may have the same
- * group as STATUS_PASSED. `kind` is used only for STATUS_CHECKED. */
+/* Returns the group of a status. exit_status_of_group computes the exit status from the group. With --accept,
+ * STATUS_CHECKED may have the same group as STATUS_PASSED. `kind` is used only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
-/* Returns the group of a result's status, under the options of the result's run. */
+/* Returns the group of a result's status, according to the option --accept of the result's run. */
 enum status_group exit_group_of_result(const struct result *result);
 
 /* Returns the most severe group among several definitions with STATUS_CHECKED. `counts` has the number of definitions

@@ -51,7 +51,7 @@ static void cell(struct buf *out, const char *word, const char *column)
 	buf_printf(out, " %-*s", (int)strlen(column), word);
 }
 
-/* Writes a line with the op families for which an installed library has no row in its table. */
+/* Writes a line with the op families for which an installed library has no kernel. */
 static void list_unsupported(const struct provider_fact *fact, const char *const *names, int count, struct buf *out)
 {
 	int listed = 0;
@@ -62,7 +62,7 @@ static void list_unsupported(const struct provider_fact *fact, const char *const
 	buf_text(out, listed > 0 ? "\n" : "");
 }
 
-/* Writes a line with the op families for which the user must select the provider (on_request). */
+/* Writes a line with the op families for which the provider is used only if the user selects it (on_request). */
 static void list_on_request(const struct provider_fact *fact, struct buf *out)
 {
 	int listed = 0;

@@ -19,7 +19,9 @@ struct ground_truths_matrix {
 /* Writes a table of op families and providers. Below the table, lists the reasons why providers are not available,
  * without duplicates. */
 void ground_truths_matrix_text(const struct ground_truths_matrix *matrix, struct buf *out);
-/* {"device_class", "trouble", "providers": [{"name", "version", "why", "on_request": [family]}],
+/* Appends a JSON object:
+ *
+ *  {"device_class", "trouble", "providers": [{"name", "version", "why", "on_request": [family]}],
  *  "families": {family: {provider: null | why}}}
  */
 void ground_truths_matrix_json(const struct ground_truths_matrix *matrix, struct buf *out);

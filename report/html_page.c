@@ -35,9 +35,10 @@ static void json_real(struct buf *out, const char *key, double value)
 
 /* ---- the margins of a definition ------------------------------------------------------------------------------- */
 
-/* The largest margin of a definition's cases with certain versions of torch, CUDA, driver and ground truth. */
+/* The largest margin of a definition's cases for one device class and one combination of versions of torch, CUDA,
+ * driver and ground truth. */
 struct version_margin {
-	const struct margin_point *last; /* the newest margin with these versions */
+	const struct margin_point *last; /* the newest of several margins with the same versions */
 	double margin;
 };
 
@@ -123,7 +124,8 @@ static void json_history(const struct result *result, struct arena *arena, struc
 
 /* ---- a definition ---------------------------------------------------------------------------------------------- */
 
-/* Returns the largest margin of the verdicts that count, or NaN. */
+/* Returns the largest margin of the definition's cases, or NaN if no case has one. Ignores cases that do not change the
+ * definition's status (test_case.beside). */
 static double margin_of(const struct result *result, struct arena *arena)
 {
 	double margin = (double)NAN;
@@ -137,7 +139,7 @@ static double margin_of(const struct result *result, struct arena *arena)
 	return margin;
 }
 
-/* Appends the names of the ground truths that decided a case, without duplicates. */
+/* Appends the names of the ground truths with which the cases were compared, without duplicates. */
 static void json_ground_truths(const struct result *result, struct buf *out)
 {
 	const char *names[GROUND_TRUTHS_MAX];
@@ -242,10 +244,11 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 	buf_printf(out, ", \"selected\": %s}}", coverage->selected ? "true" : "false");
 }
 
-/* Appends JSON inside a script element. Writes the characters '<', '>' and '&' as escapes, so that no text can end the
- * element or begin a comment. They occur only in JSON strings, where an escape has the same meaning as the character. A
- * character that is unsafe to show is already written as an escape in the JSON (buf_json_bytes). The backslash of this
- * escape is doubled, so that the page shows the escape instead of the character. */
+/* Appends JSON so that it is safe inside a script element of HTML. Writes the characters '<', '>' and '&' as escapes,
+ * so that no text can end the element or begin a comment. These characters occur only in JSON strings, where an escape
+ * has the same meaning as the character. A character that is unsafe to show is already written as an escape in the JSON
+ * (buf_json_bytes). The backslash of this escape is doubled, so that the page shows the escape instead of the
+ * character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {

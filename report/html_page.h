@@ -15,7 +15,8 @@ struct html_page {
 	int64_t made;	     /* Unix seconds */
 };
 
-/* Appends the data of a finished run (run_options.details) as a JSON object. */
+/* Appends the data of a finished run as a JSON object. run_options.details must be true, so that every result has its
+ * list of cases. */
 void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
 		    struct buf *out);
 

@@ -16,7 +16,8 @@ struct counts {
 };
 
 /* Writes unsafe characters as visible escapes. Unsafe characters include all characters that XML 1.0 does not allow.
- * Writes newlines and tabs as character references, because XML parsers keep these in attributes. */
+ * Writes newlines and tabs as character references, because XML parsers replace literal newlines and tabs in attributes
+ * by spaces. */
 static void put_text(struct buf *out, const char *text)
 {
 	static const char special[] = "&<>\"\t\n\r";
@@ -81,8 +82,9 @@ static void put_counts(struct buf *out, const struct counts *counts, double seco
 		   counts->of[KIND_FAILURE], counts->of[KIND_ERROR], counts->of[KIND_SKIPPED], seconds);
 }
 
-/* Writes an `error` or `failure` element. The attribute `type` is the reason of the verdict, and `message` is the first
- * line of the text. The content of the element is the whole text. */
+/* Writes an `error`, `failure` or `skipped` element with the text `message`. The attribute `message` of the element is
+ * the first line of this text. An `error` or `failure` also has the attribute `type`, which is the reason of the
+ * verdict. */
 static void put_result(struct buf *out, enum kind kind, const char *type, const char *message)
 {
 	struct buf first = {0};

@@ -1,7 +1,7 @@
 /* junit - writes verdicts as JUnit XML for CI systems, with a suite for each definition and a testcase for each case. A
- * failed case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a
- * verdict are `skipped`. Messages may contain any bytes. Characters that XML does not allow, and characters that are
- * unsafe to show (base/unsafe_character.h), are escaped. */
+ * failed case is a `failure`. A case with the status `error` or `invalid` is an `error`. A case that was skipped or
+ * only checked, or that has no verdict, is `skipped`. Messages may contain any bytes. Characters that XML does not
+ * allow, and characters that are unsafe to show (base/unsafe_character.h), are escaped. */
 #ifndef REFTEST_REPORT_JUNIT_H
 #define REFTEST_REPORT_JUNIT_H
 

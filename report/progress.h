@@ -17,18 +17,18 @@ struct progress_display {
 	FILE *terminal;		   /* the stream that `stderr` was before progress_open */
 	FILE *hook;		   /* the value of `stderr` until progress_close: a stream that erases the progress
 				    * lines before it writes */
-	pid_t owner;		   /* the process that may erase lines; its forked children must not */
+	pid_t owner;		   /* the process that may erase the progress lines; its forked children must not */
 	int drawn[PROGRESS_LINES]; /* the number of columns of each drawn line */
 	int count;		   /* the number of drawn lines */
 };
 
-/* `wanted` must be false if standard error is not a terminal. Until progress_close, `stderr` erases the lines before it
- * writes. `display` must not move. */
+/* `wanted` must be false if standard error is not a terminal. Until progress_close, a write to `stderr` first erases
+ * the progress lines. `display` must not move. */
 void progress_open(struct progress_display *display, bool wanted);
 void progress_close(struct progress_display *display);
 
 void progress_draw(struct progress_display *display, const struct run *run);
-/* Erases the lines. Call this before printing on standard output. */
+/* Erases the progress lines. Call this before printing on standard output. */
 void progress_erase(struct progress_display *display);
 
 #endif

@@ -1,6 +1,6 @@
 
 
-# ---- What follows is the same for every case. It needs torch alone. ----
+# ---- The code below is the same in every script. It needs only torch. ----
 
 
 def reproduce_case():

@@ -69,7 +69,8 @@ const char *reproduce_prepare(const char *folder, struct arena *arena, struct er
 	return tensors;
 }
 
-/* Writes the text as a Python string. A JSON string is also a valid Python string. */
+/* Writes an assignment to the Python variable `name`. The text is written as a JSON string, which is also a valid
+ * Python string. */
 static void write_constant(struct buf *out, const char *name, const char *text)
 {
 	buf_printf(out, "%s = ", name);

@@ -9,8 +9,8 @@
 #define REPRODUCE_TENSORS "tensors.safetensors"
 
 /* Creates the folder if it does not exist, and removes a file with old tensors from it. Returns the absolute path of
- * the file for the new tensors. Refuses a folder that contains a file named REPRODUCE_SCRIPT or REPRODUCE_TENSORS that
- * reproduce_write did not write. Returns NULL with a message on error. */
+ * the file for the new tensors. Refuses a folder with a REPRODUCE_SCRIPT or REPRODUCE_TENSORS that reftest did not
+ * write. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
 /* The run must have one result with one case. Writes the script for this case, and prints on stderr the command that

@@ -63,7 +63,7 @@ static void json_findings(struct buf *out, const struct case_result *c)
 	buf_text(out, "]");
 }
 
-/* Writes "full", or the names of the gaps as a list. The names contain no character that JSON escapes. */
+/* Writes "full", or a list of what the reference could access besides its inputs and outputs. */
 static void json_containment(struct buf *out, const char *text)
 {
 	if (text == NULL || strcmp(text, "full") == 0) {
@@ -127,7 +127,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, "}");
 }
 
-/* Writes the hidden constants. The value of a probed constant comes from the verdict of some case that ran. */
+/* Writes the hidden constants. A value in a verdict takes precedence, because it was measured when the case ran. */
 static void json_constants(struct buf *out, const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -253,8 +253,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_text(out, "]}");
 }
 
-/* With --ground-truth all, writes which ground truths are available for each op family, and why the others are not,
- * because verdicts do not contain these reasons. */
+/* With --ground-truth all, writes which ground truths are available for each op family, and the reasons why the others
+ * are not available. (Verdicts do not contain these reasons.) */
 static void json_truths(struct buf *out, const struct run *run)
 {
 	const struct truth_choice *choice = &run->machine.truths;

@@ -10,8 +10,8 @@ void report_json(const struct run *run, const struct report_options *options);
 /* Appends one case as a JSON object on one line, with the same fields as in report_json. */
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
 
-/* Appends `, "approval": …`. The value says what the approval of the definition means for this result; null if there is
- * no approval. */
+/* Appends `, "approval": …`. The value is an object with the state of the approval (engine/approval_state.h), or null
+ * if the definition has no approval. */
 void report_json_approval(struct buf *out, const struct result *result);
 
 #endif

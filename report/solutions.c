@@ -7,7 +7,7 @@
 #include "engine/solution_candidates.h"
 #include "report/run_json.h"
 
-/* Returns the case that gave the result its status, or NULL. */
+/* Returns the first case that has the status of the result, or NULL. */
 static const struct case_result *deciding_case(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++) {

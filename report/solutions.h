@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "engine/run.h"
 
-/* Prints a line for each solution, with details of the first case that decided the status, and a last line with
+/* Prints a line for each solution, with details of the first case that has the solution's status, and a last line with
  * counts. */
 void solutions_print(const struct run *run);
 

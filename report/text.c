@@ -185,7 +185,8 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		print_again(out, result, c, 11, options);
 }
 
-/* Prints a line for each reason why cases were skipped, or only checked. */
+/* Prints the cases that did not pass. If several cases were skipped, or only checked, for the same reason, prints the
+ * first of them and the number of the others. */
 static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const struct verdict *last = NULL;
@@ -246,7 +247,8 @@ static int cached_cases(const struct result *result, int *shared)
 	return result->cases == NULL ? (int)result->counts.cases : count;
 }
 
-/* Prints the ground truths that answered: "builtin on cpu", "flashinfer, torch, builtin agree on sm_90". */
+/* Prints the ground truths that computed the outputs of the case: "builtin on cpu", "flashinfer, torch, builtin agree
+ * on sm_90". */
 static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
@@ -353,7 +355,7 @@ bool report_has_dataset_bound(const struct result *result)
 	return result->definition != NULL && cases_have_dataset_bound(&result->run->options->cases, result->definition);
 }
 
-/* Prints the cause of the failures, if one was found. Prints several causes if they have the same effect on all
+/* Prints the cause of the failures, if one was found. Prints several causes if each of them explains all failed
  * cases. */
 static void print_diagnosis(FILE *out, const struct result *result)
 {
@@ -365,7 +367,7 @@ static void print_diagnosis(FILE *out, const struct result *result)
 			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
 }
 
-/* Prints what the approval of the definition, if there is one, means for this result. */
+/* If the definition has an approval, prints a sentence about the state of the approval (engine/approval_state.h). */
 static void print_approval(FILE *out, const struct result *result)
 {
 	struct arena arena = {0};
@@ -540,7 +542,7 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If there is neither,
+/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If both are missing,
  * returns the region of the failures in the first failed case, or this case's message. Only the first line of the
  * returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)

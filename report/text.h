@@ -23,7 +23,7 @@ struct report_options {
 	int width;	     /* the maximum number of columns of a line if standard output is not a terminal; 0: no
 			      * limit */
 	const struct run *solutions; /* the run of the solutions, which report_json also reports, or NULL */
-	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
+	/* appends the member "solutions" of report_json's object (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);
 	const char *command; /* the options in the command that repeats a failed case: "--device cpu --seed 3" */
 };
@@ -35,7 +35,7 @@ const char *report_colour(enum status status);
  * definition that was never verified, and "stale" for any other definition. */
 const char *report_status(const struct result *result);
 
-/* Returns whether the dataset's setting `tolerance` gives some bound of the result. */
+/* Returns whether at least one bound of the result comes from the dataset's setting `tolerance`. */
 bool report_has_dataset_bound(const struct result *result);
 
 /* Prints on stderr the files and folders of the dataset that could not be read. */

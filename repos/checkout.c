@@ -40,7 +40,7 @@ enum checkout_status checkout_status_read(const char *name)
 /* The data that all steps share. */
 struct work {
 	const struct checkout_request *request;
-	struct git_command git;	 /* git.folder is the current checkout */
+	struct git_command git;	 /* git.folder is the partial folder of a clone, or the checkout */
 	const char *path, *partial;
 	int lock;		 /* the locked descriptor */
 	struct arena *arena;
@@ -68,7 +68,7 @@ static const char *printed(struct work *work)
 	return arena_copy(work->arena, work->git.out.data, strcspn(work->git.out.data, "\n"));
 }
 
-/* Returns the hash of the commit that `name` means, or NULL. */
+/* Returns the hash of the commit that `name` refers to, or NULL. */
 static const char *commit_of(struct work *work, const char *name)
 {
 	const char *const words[] = {"rev-parse", "--verify", "--quiet", arena_printf(work->arena, "%s^{commit}", name), NULL};
@@ -98,8 +98,8 @@ static bool is_folder(const char *path)
 }
 
 /* Removes the files that a killed git process left: its locks, and unfinished packs. Call this only if reftest was
- * killed while it worked in this repository. Then the locks belong to a git process that reftest started. This git
- * process has ended, because a running one would hold work->lock. */
+ * killed while it worked in this repository. In that case, the locks belong to a git process that reftest started. This
+ * git process has ended: if it still ran, it would hold work->lock, and reftest could not have locked it. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -207,10 +207,10 @@ static int fill_partial(struct work *work, const char *branch)
 	return fetch_lfs(work);
 }
 
-/* Gives the finished folder its final name. */
+/* Renames the partial folder, which is complete now, to its final name. */
 static int publish(struct work *work)
 {
-	rmdir(work->path); /* an empty folder counts as missing */
+	rmdir(work->path); /* the clone may replace an empty folder */
 	if (renameat2(AT_FDCWD, work->partial, AT_FDCWD, work->path, RENAME_NOREPLACE) == 0)
 		return 0;
 	return err_errno(&work->err, "cannot rename %s to %s", work->partial, work->path);

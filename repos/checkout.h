@@ -6,9 +6,9 @@
  *
  * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
  * and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite them. While files
- * are replaced, the file `.git/reftest-update` names both commits. If this process is killed during that time, the next
- * call finishes the update. If a file then differs from its versions in both commits, somebody else changed the file,
- * and the call fails.
+ * are replaced, the file `.git/reftest-update` names the old and the new commit. If this process is killed during that
+ * time, the next call finishes the update. If a file then differs both from its old and from its new version, somebody
+ * else changed the file, and the call fails.
  *
  * During a clone or an update, the file `.NAME.lock` is locked. The git processes also hold this lock, because they may
  * end a moment after this process. */

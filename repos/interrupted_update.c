@@ -13,9 +13,9 @@
 
 enum { CONTENT_MOST = 512 << 20 };
 
-/* The files of one of the two commits, and how the working tree differs from them. The lists are sorted. */
+/* The files of a commit, and the paths at which the working tree differs from this commit. Both lists are sorted. */
 struct side {
-	struct string_list files;   /* the paths of the commit */
+	struct string_list files;   /* the paths of the commit's files */
 	struct string_list differs; /* the paths at which the working tree differs from the commit */
 };
 
@@ -84,8 +84,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether the contents equal those of the file in the commit. If `beginning` is true, also returns true if the
- * contents are only the beginning of that file. */
+/* Returns whether `content` equals the file `path` of the commit. If `beginning` is true, also returns true if
+ * `content` is only the beginning of this file. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {

@@ -1,6 +1,6 @@
 /* known_repositories - the repositories that `reftest clone` clones and updates: the libraries that are ground truths,
- * and the dataset. A new row also needs its name among the choices of --only in cli/clone.c, and in docs/clone.md. For
- * a library, also change the texts that list the checkouts: ROW_REPOS in cli/shared_options.h, and
+ * and the dataset. If you add a repository, also add its name to the choices of --only in cli/clone.c, and to
+ * docs/clone.md. For a library, also change the texts that list the checkouts: ROW_REPOS in cli/shared_options.h, and
  * engine/library_checkouts.{h,c}. */
 #ifndef REFTEST_REPOS_KNOWN_REPOSITORIES_H
 #define REFTEST_REPOS_KNOWN_REPOSITORIES_H

@@ -9,7 +9,7 @@
 
 enum { CONFIG_MOST = 1 << 20 };
 
-/* Reads one of the four texts of an entry. */
+/* Reads the member `key` of an object. The member must be a string. */
 static int read_text(const struct json_text *text, const struct json_step *entry, const cJSON *object, const char *key,
 		     struct arena *arena, const char **out, struct err *err)
 {

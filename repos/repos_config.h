@@ -23,17 +23,17 @@ struct repos_config {
 	int count;
 };
 
-/* Reads repos_config.json in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err`
- * if the file does not have the form above. Everything is allocated in `arena`. */
+/* Reads repos_config.json in the folder `root`. If the file is missing, the config is empty. Returns 0, or -1 and sets
+ * `err` if the file cannot be read or is not a valid repos_config.json. Everything is allocated in `arena`. */
 int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
 
 /* Returns the entry with this name, or NULL. */
 struct repos_entry *repos_config_find(const struct repos_config *config, const char *name);
 
-/* Sets the entry with this name. Adds the entry if it is missing. */
+/* Stores the result `checkout` in the entry with this name. Adds the entry if it is missing. */
 void repos_config_set(struct repos_config *config, const char *name, const struct checkout *checkout, struct arena *arena);
 
-/* Replaces repos_config.json in the folder `root` in one step. Returns 0, or -1 and sets `err`. */
+/* Replaces repos_config.json in the folder `root` atomically. Returns 0, or -1 and sets `err`. */
 int repos_config_write(const char *root, const struct repos_config *config, struct err *err);
 
 #endif

@@ -16,7 +16,7 @@ enum {
 	RPC_ID_BYTES = 200,	  /* the maximum length of an id as JSON */
 };
 
-/* The codes of errors. Only reftest uses RPC_BUSY; JSON-RPC defines the other codes of errors. */
+/* The codes of errors. RPC_BUSY is a code of reftest; JSON-RPC defines the other codes. */
 enum rpc_code {
 	RPC_OK = 0,
 	RPC_PARSE_ERROR = -32700,
@@ -36,8 +36,8 @@ struct rpc_message {
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code, sets `err`, and also sets `out->id` if the id could be read. The
- * caller must call rpc_free even after an error. */
+/* Reads one message. On error, returns the error's code, sets `err`, and also sets `out->id` if the id could be read.
+ * The caller must call rpc_free even after an error. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 

@@ -1,4 +1,5 @@
-/* tools - defines the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
+/* tools - defines the tools of `reftest serve` with their schemas, and translates a client's call of a tool into a
+ * command line.
  *
  * Each argument of a tool becomes an option or the operands of a reftest command. The result of a call is the output of
  * the command. */
@@ -15,7 +16,7 @@
 
 enum tool_runner {
 	TOOL_COMMAND, /* a new process runs the command */
-	TOOL_VERIFIER /* a process that keeps its runners between calls runs the command (cli/serve_verifier.h) */
+	TOOL_VERIFIER /* a process that keeps its runners alive between calls runs the command (cli/serve_verifier.h) */
 };
 
 enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
@@ -23,7 +24,7 @@ enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
 struct tool_argument {
 	const char *name;
 	enum tool_value value;
-	const char *option; /* an option such as "--sizes"; NULL if the argument gives the operands */
+	const char *option; /* an option such as "--sizes"; NULL if the argument becomes operands */
 	bool required;
 	const char *help;
 };

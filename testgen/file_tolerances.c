@@ -17,8 +17,8 @@ static bool same(const struct tolerance *a, const struct tolerance *b)
 	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
 }
 
-/* Writes one string of the tuple; read_tolerance in conftest.py reads this string. If `dtype` is NULL, the bounds are
- * for every dtype. */
+/* Writes one string of the tuple TOLERANCES; read_tolerance in conftest.py reads this string. If `dtype` is NULL, the
+ * bounds are for every dtype without a string of its own. */
 static void write_one(const char *dtype, const struct tolerance *t, struct buf *out)
 {
 	buf_printf(out, "    \"%s%s", dtype != NULL ? dtype : "", dtype != NULL ? "=" : "");
@@ -34,7 +34,7 @@ static void write_one(const char *dtype, const struct tolerance *t, struct buf *
 	buf_text(out, "\",\n");
 }
 
-/* Returns the bounds that are the same for the most dtypes, or NULL if some dtype has no bounds. */
+/* Returns the bounds that the largest number of dtypes share, or NULL if some dtype has no bounds. */
 static const struct tolerance *usual(const struct tolerance by_dtype[DTYPE_COUNT])
 {
 	const struct tolerance *best = NULL;

@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "dataset/definition.h"
 
-/* Appends the tuple with the bounds of each dtype, or nothing if no dtype has bounds. Negative numbers in `by_dtype`
- * mean that a dtype has no bounds. */
+/* Appends the tuple TOLERANCES with the bounds of each dtype, or nothing if no dtype has bounds. A dtype has no bounds
+ * if all its numbers in `by_dtype` are negative. */
 void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
 
-/* Finds the tuple in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the body has no
- * such tuple. */
+/* Finds the tuple TOLERANCES in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the
+ * body has no such tuple. */
 size_t file_tolerances_find(const char *body, size_t length, const char **out);
 
-/* Inserts a tuple below the imports of a body that test_file_write wrote. */
+/* Inserts the text of a tuple TOLERANCES below the imports of a body that test_file_write wrote. */
 void file_tolerances_insert(const char *tuple, size_t length, struct buf *body);
 
 #endif

@@ -56,8 +56,8 @@ void python_string(struct buf *out, const char *text)
 	buf_text(out, "\"");
 }
 
-/* Returns whether the quote at position i must be escaped, because it is one of three quotes in a row, or the last
- * character of the text. */
+/* Returns whether the quote at position i must be escaped: quotes must be escaped if three or more are in a row, or if
+ * the text ends with them. */
 static bool ends_literal(const char *text, size_t length, size_t i)
 {
 	size_t begin = i, end = i;

@@ -32,7 +32,8 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 	c->sizes = sizes;
 }
 
-/* Returns the axis values of the last small size, or NULL if there is none. Some cases repeat this size. */
+/* Returns the axis values of the last size with the label "small", or NULL if there is none. add_repeats adds cases of
+ * this size. */
 static const int64_t *last_small(const struct test_class *c)
 {
 	const int64_t *axis = NULL;
@@ -42,8 +43,8 @@ static const int64_t *last_small(const struct test_class *c)
 	return axis;
 }
 
-/* Adds more cases of the last small size. Each omits one optional input, or passes for one Python scalar the number
- * that stands for its default. */
+/* Adds more cases of the last small size. Each case either omits one optional input, or passes one Python scalar as the
+ * number (0 or -1) that means "use the default" according to the scalar's description. */
 static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 			struct arena *arena)
 {
@@ -174,7 +175,8 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 	c->scalars = scalars;
 }
 
-/* Sets `judged`. The op family judges the same outputs at every size. */
+/* Sets `judged` to the outputs for which op.judge replaces the tolerance rule. They are the same outputs at every
+ * size. */
 static void add_judged(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		       struct arena *arena)
 {

@@ -10,7 +10,7 @@
 #include "testgen/test_file.h"
 
 /* Fills in a class whose name and definition are already set. The data is allocated in `arena`. If the definition has
- * no op family, adds nothing. */
+ * no op family, adds only the sizes. */
 void test_class_fill(struct test_class *c, const struct kernels_api *api, const struct tolerance *dataset,
 		     struct arena *arena);
 

@@ -7,8 +7,8 @@
 #include "dataset/python_tokens.h"
 #include "testgen/python_text.h"
 
-/* Above each class and after the last class, there is a line that begins with this mark. The text of a definition
- * cannot contain such a line, because it is escaped. */
+/* A line that begins with `mark` is above each class and after the last class. The text of a definition cannot contain
+ * such a line, because python_text escapes the mark. */
 #define MARK "# definition: "
 static const char mark[] = MARK;
 
@@ -25,8 +25,8 @@ struct aliases {
 
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
-	/* Names that an axis or constant must not get: the attributes that every class has, and I and O, which linters
-	 * reject because they look like digits. */
+	/* Names that the attribute of an axis or constant must not get: the other attributes of a class, and I and O,
+	 * which linters reject because they look like digits. */
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
 					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
@@ -56,8 +56,8 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	return aliases->name[aliases->count++];
 }
 
-/* Writes the beginning and the end of a keyword argument whose name comes from a definition. If Python does not accept
- * the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
+/* Writes the part of a keyword argument before its value; end_argument writes the part after the value. If Python does
+ * not accept the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
 	if (python_is_argument(name)) {
@@ -154,7 +154,8 @@ static void write_role_names(const char *attribute, const struct test_role *role
 	buf_text(out, "    )\n");
 }
 
-/* Writes the names as Python strings, separated by `between`, and then `after`. */
+/* Writes each name as a Python string. Writes the text `between` after each string except the last, and the text
+ * `after` at the end. */
 static void write_names(const char *const *names, int count, const char *between, const char *after, struct buf *out)
 {
 	for (int i = 0; i < count; i++) {
@@ -180,8 +181,7 @@ static void write_tuple(const char *attribute, const char *const *names, int cou
 	write_names(names, count, ",\n        ", ",\n    )\n", out);
 }
 
-/* Writes the op family, the modes, and the roles of inputs and outputs. This is all that conftest.py knows about the
- * operation. */
+/* Writes the op family, the modes, and the roles of inputs and outputs. */
 static void write_roles(const struct test_class *c, struct buf *out)
 {
 	if (c->family == NULL) {
@@ -194,8 +194,8 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	write_tuple("MODES", c->modes, c->mode_count, out);
 }
 
-/* Writes the entry of LEAVES for an input. The entry says what values the input has after the call: the values of an
- * output, other values that the call writes, or possibly the old values. */
+/* Writes the entry for one input in the class attribute LEAVES. The entry says which values the input may have after
+ * the call: the values of an output, other values that the call writes, or also its old values. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {
@@ -207,8 +207,8 @@ static void write_left_values(const struct test_left *left, struct buf *out)
 	buf_text(out, left->may_keep ? "" : ")");
 }
 
-/* Writes the list of inputs that the operation may write to. If the class has no op family, the list is unknown, and a
- * comment in the file says so. */
+/* Writes LEAVES, the list of inputs that the operation may write to. If the class has no op family, the list is
+ * unknown, and LEAVES is None. */
 static void write_left(const struct test_class *c, struct buf *out)
 {
 	if (c->family == NULL) {
@@ -228,7 +228,8 @@ static void write_left(const struct test_class *c, struct buf *out)
 	buf_text(out, "    )\n");
 }
 
-/* Writes the arguments of a call like conftest.size("small", batch_size=1), separated by `between`. */
+/* Writes the arguments of a call like conftest.size("small", batch_size=1), with the text `between` after each
+ * comma. */
 static void write_size_words(const struct definition *d, const struct test_size *size, const char *between,
 			     struct buf *out)
 {
@@ -243,8 +244,8 @@ static void write_size_words(const struct definition *d, const struct test_size 
 	}
 }
 
-/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`.
- * Writes all this on one line if it fits. */
+/* Writes `head`, then a call of conftest's function `function`, then `tail`. The first line is indented by `indent`
+ * spaces. Writes all this on one line if it fits. */
 static void write_size(const struct definition *d, int indent, const char *head, const char *function,
 		       const struct test_size *size, const char *tail, struct buf *out)
 {
@@ -303,8 +304,8 @@ static void write_scalar(enum dtype dtype, double value, struct buf *out)
 		buf_printf(out, "%lld", (long long)value);
 }
 
-/* Writes the cases that repeat the last small size: each omits an optional input, or gives a Python scalar the number
- * that stands for its default. */
+/* Writes OMITTED and DEFAULT_NUMBERS, which list additional cases of the last small size. Each case either omits one
+ * optional input, or passes one Python scalar as the number that means "use the default". */
 static void write_repeats(const struct test_class *c, struct buf *out)
 {
 	write_tuple("OMITTED", c->omitted, c->omitted_count, out);
@@ -397,8 +398,8 @@ static void write_rule(const struct tolerance *rule, struct buf *out)
 	buf_text(out, ",\n            ),\n");
 }
 
-/* Writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies to each output: one rule, or one for
- * each of SIZES. Writes None if no tolerance rule fits the output. */
+/* For each output, writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies: a single rule, or
+ * one rule for each size in SIZES. Writes None for an output that op.judge judges without a tolerance rule. */
 static void write_rules(const struct test_class *c, struct buf *out)
 {
 	int width = c->definition->output_count;
@@ -465,8 +466,8 @@ static void write_class(const struct test_class *c, struct buf *out)
 
 /* ---- the file --------------------------------------------------------------------------------------------------- */
 
-/* Appends the name of each class, without the prefix "Test" and with a NUL at its end, to `names`, and sets `at` to the
- * positions of the names. */
+/* Appends the name of each class to `names`, without the prefix "Test" and with a NUL at its end. Sets at[i] to the
+ * position of name i. */
 static void class_names(const struct test_class *classes, int count, struct buf *names, size_t *at)
 {
 	for (int i = 0; i < count; i++) {
@@ -476,9 +477,8 @@ static void class_names(const struct test_class *classes, int count, struct buf 
 	}
 }
 
-/* Counts the classes before class `index` that have the same name. Two definitions, such as "a_b" and "a__b", can give
- * the same class name. Then a number is added to the name of the later class, so that no other class can have this
- * name. */
+/* Counts the classes before class `index` that have the same name. The class names of two definitions, such as "a_b"
+ * and "a__b", can be the same. In that case, the caller adds a number to the name of the later class. */
 static int namesakes_before(const struct buf *names, const size_t *at, int index)
 {
 	int same = 0;
@@ -579,7 +579,7 @@ bool test_file_drops(const char *body, size_t length, const char *other, size_t 
 		if (from == NULL)
 			return true;
 		from += line - 1; /* the search continues at this line's newline, because it may also be the newline
-				   * before the next class */
+				   * before the next mark */
 		at += line - 1;
 	}
 	return false;

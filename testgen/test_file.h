@@ -1,15 +1,15 @@
-/* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always give
- * the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py, which also
- * contains the checks that these methods call. To add a test, change conftest_checks.py and docs/generated-tests.md,
- * and then run `make references`. docs/architecture.md ("A kind of generated test") lists the tests of reftest that
- * must change, too.
+/* test_file - writes the text of a generated pytest file with one class per definition. The same arguments always
+ * produce the same bytes. The tests of a class are methods of DefinitionTests in python/testing/conftest_checks.py,
+ * which also contains the checks that these methods call. To add a test, change conftest_checks.py and
+ * docs/generated-tests.md, and then run `make references`. docs/architecture.md ("A kind of generated test") lists the
+ * tests of reftest that must change, too.
  *
- * If the new test needs new data about its class, add
- * - a member of struct test_class below, which test_class.c fills
- * - the lines that test_file.c writes for this member
- * - the name of the new attribute in the list `reserved` of test_file.c, because no axis may get this name
- * - the attribute of DefinitionTests, with the default value
- * - a test in tests/unit/test_test_file.c. */
+ * If the new test needs new data about its class:
+ * - Add a member to struct test_class below, and set it in test_class.c.
+ * - Write the member as a class attribute in test_file.c.
+ * - Add the name of the attribute to the list `reserved` in test_file.c, because no axis may get this name.
+ * - Add an attribute with this name and the default value to the class DefinitionTests.
+ * - Add a test to tests/unit/test_test_file.c. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
 
@@ -27,7 +27,7 @@ struct test_size {
 
 struct test_constant {
 	const char *name, *source; /* "eps", "model:llama-3.1-8b" */
-	double value;		   /* NaN if neither the definition nor a model gives the value */
+	double value;		   /* NaN if the definition and its model do not state the value */
 };
 
 /* A role of the op family, and the name of the input or output that has this role in the definition. */
@@ -42,7 +42,7 @@ struct test_left {
 	bool may_keep;		    /* the test also passes if the call leaves the input unchanged */
 };
 
-/* A Python scalar, and the number that stands for its default according to its description. */
+/* A Python scalar, and the number that means "use the default" according to the scalar's description. */
 struct test_number {
 	const char *input;
 	enum dtype dtype;
@@ -55,7 +55,7 @@ struct test_class {
 	const char *family;		     /* the op family; NULL if none supports the definition */
 	const struct test_role *roles, *output_roles;
 	int role_count, output_role_count;
-	const char *const *modes; /* the modes that op.match recognised */
+	const char *const *modes; /* the modes of the op family that op.match recognised in the definition */
 	int mode_count;
 	const struct test_size *sizes;
 	int size_count;
@@ -65,10 +65,11 @@ struct test_class {
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
-	const int64_t *probe;	       /* axis values of the case that reveals the unknown constants, or NULL */
+	const int64_t *probe;	       /* axis values of the case that measures the unknown constants, or NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
 				        * family */
-	const bool *judged;	       /* for each output, whether the op family judges it; NULL without a family */
+	const bool *judged;	       /* for each output, whether op.judge replaces its tolerance rule; NULL without a
+					* family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
 	const struct test_constant *constants;

@@ -14,7 +14,7 @@
 #define TESTS_FOLDER "tests/references/" /* relative to the dataset's root */
 
 struct test_list {
-	int root_fd; /* the dataset's root folder; the caller opens and closes it */
+	int root_fd; /* a descriptor of the dataset's root folder; the caller opens and closes it */
 	struct arena *arena;
 	const char **names; /* sorted names of the test files, such as "test_gemm.py", without conftest.py */
 	int count;
@@ -35,7 +35,7 @@ bool test_list_has(const struct test_list *p, const char *file);
 enum file_answer test_list_read(const struct test_list *p, const char *file, struct buf *bytes, enum owner *owner,
 				struct err *err);
 
-/* Returns whether there is a hand-written test file for the definition `name`, called test_NAME.py. */
+/* Returns whether the test file test_NAME.py of the definition `name` exists and was written or edited by a user. */
 bool test_list_hand_written(const struct test_list *p, const char *name);
 
 /* Returns whether the name has the form "test_….py". */

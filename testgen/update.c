@@ -37,8 +37,8 @@ static bool is_selected(const struct file_update *r, const struct group *group)
 	return false;
 }
 
-/* Returns the end of the group that starts at `begin`. Definitions are sorted by path, so all definitions of an op_type
- * are adjacent. */
+/* Returns the index after the last definition that shares a test file with the definition at index `begin`. Definitions
+ * are sorted by path, so all definitions of an op_type are adjacent. */
 static int group_end(const struct file_update *r, int begin)
 {
 	const struct dataset_file *all = r->dataset->definitions;
@@ -96,8 +96,8 @@ static int name_files(const struct file_update *r, const struct group *groups, i
 	return count;
 }
 
-/* Refuses to generate groups with the same file name. In the layout with one file per definition, two definitions of
- * different op_types can have the same name. */
+/* If several groups have the same file name, sets `refused` in each of them, so that their file is not generated. In
+ * the layout with one file per definition, two definitions of different op_types can have the same name. */
 static void refuse_namesakes(const struct file_update *r, struct group *groups, int group_count, const char **files,
 			     int count)
 {
@@ -186,7 +186,7 @@ static bool is_shipped(const char *file)
 	return false;
 }
 
-/* Removes generated tables of libraries that this version of reftest does not contain. */
+/* Removes generated files below reftest_libraries/ that this version of reftest does not contain. */
 static int remove_old_libraries(struct file_update *r, struct err *err)
 {
 	for (int i = 0; i < r->test_list.library_count; i++) {
@@ -289,8 +289,8 @@ int update_tests(struct program *program, const struct dataset *dataset, const s
 	return rc;
 }
 
-/* Returns 1 if the docstring of a generated file says that the file tests a single definition, and 0 otherwise. Returns
- * -1 if reftest did not generate the file. */
+/* Returns 1 if the docstring of a generated file says that the file tests a single definition, and 0 if it does not.
+ * Returns -1 if reftest did not generate the file. */
 static int holds_one(const char *bytes, size_t length)
 {
 	size_t body = owned_body(bytes, length);
@@ -299,8 +299,8 @@ static int holds_one(const char *bytes, size_t length)
 	return end != NULL ? memmem(bytes + body, (size_t)(end - bytes) - body, ".json. ", 7) != NULL : -1;
 }
 
-/* Finds the layout in the docstring of a generated file, because a clone has generated files but no record of their
- * layout. */
+/* Finds the layout in the docstring of a generated file, because a cloned dataset has generated files but no record of
+ * their layout. */
 static bool generated_elsewhere(const char *root, enum layout *layout)
 {
 	struct arena arena = {0};

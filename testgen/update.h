@@ -2,11 +2,12 @@
  * out of date, and writes them. `reftest generate`, `reftest watch` and `reftest verify` (after its run) call this
  * module.
  *
- * A file that reftest wrote and no user edited is replaced if its content would change, and removed if it would be
- * empty. Every other file is left unchanged. If a definition cannot be read, its class in the old file is kept. The
- * class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a file with such a
- * class is left unchanged even if it is out of date. The results of stat() for the files are recorded in
- * .reftest/artifacts. With these records, the next update only has to scan the folders. */
+ * A file that reftest wrote, and that no user edited, is replaced if its content would change, and is removed if no
+ * class would be left in it. Every other file is left unchanged. If a definition cannot be read, its class in the old
+ * file is kept. The class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a
+ * file with such a class is left unchanged even if it is out of date. For each file, a digest of the stat() results of
+ * the file and of its definitions is recorded in .reftest/artifacts. With these records, the next update only has to
+ * scan the folders. */
 #ifndef REFTEST_TESTGEN_UPDATE_H
 #define REFTEST_TESTGEN_UPDATE_H
 
@@ -52,12 +53,13 @@ struct update_result {
 	 * hand_written: definitions with a hand-written test file; stale: definitions with a class that is out of date;
 	 * without: definitions without a class. */
 	int with_test, hand_written, stale, without;
-	int invalid; /* number of definitions and of folders of definitions that cannot be read */
+	int invalid; /* number of unreadable definitions, plus dataset.problem_count */
 	int refused; /* number of files that differ but were left unchanged */
 	bool printed;
 	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
 	int message_count;
-	const char **problems; /* those of `messages` that report a problem, and not only a written or removed file */
+	const char **problems; /* the messages that report a problem; messages about written or removed files are only
+				* in `messages` */
 	int problem_count;
 	const char **changed; /* files that were written or removed (with `check`: that would be written or removed),
 			       * relative to the root */

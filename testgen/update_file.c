@@ -15,9 +15,9 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If a timestamp of a file is younger than NEAR_NS, the file may change again with the same timestamps, because the
- * clock of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two
- * seconds, because some filesystems store only whole seconds. */
+/* If a timestamp of a file is younger than NEAR_NS, another change may leave all timestamps the same, because the clock
+ * of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two seconds,
+ * because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static bool has_file(const char *const *paths, int count, const char *file)
 	return false;
 }
 
-/* Is this a hand-written file in which no test can fail? */
+/* Returns whether the file is a hand-written test file in which no test can fail. */
 static bool is_vacuous(const struct file_update *r, const char *file)
 {
 	return has_file(r->options->vacuous, r->options->vacuous_count, file);
@@ -74,14 +74,14 @@ static enum file_answer read_old(struct file_update *r, const char *file, struct
 	return answer;
 }
 
-/* ---- notes of the last update ----------------------------------------------------------------------------------- */
+/* ---- records of the last update --------------------------------------------------------------------------------- */
 
 static void add_stat(struct buf *all, const struct file_stat *stat)
 {
 	buf_add(all, stat, sizeof *stat);
 }
 
-/* Returns the stat of a generated file; all fields are 0 if the file does not exist. */
+/* Returns the stat() result of a generated file; all fields are 0 if the file does not exist. */
 static struct file_stat own_stat(const struct file_update *r, const char *file)
 {
 	struct stat st;
@@ -91,8 +91,8 @@ static struct file_stat own_stat(const struct file_update *r, const char *file)
 		   : (struct file_stat){0};
 }
 
-/* Returns a digest of everything on which a file depends: the results of stat() for its definitions and for the file
- * itself, and whether one of the definitions has a hand-written test. */
+/* Returns a digest of everything on which a generated file depends: r->context, the stat() results of its definitions
+ * and of the file itself, and which of the definitions have a test file of their own. */
 static struct digest group_digest(const struct file_update *r, const struct group *group, const struct file_stat *own)
 {
 	struct buf all = {0};
@@ -178,8 +178,8 @@ void update_file_keep_note(struct file_update *r, const struct note *note)
 
 /* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
-/* On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no case of the
- * definition can run. */
+/* Loads a definition. On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no
+ * case of the definition can run. */
 static const struct definition *load(struct file_update *r, const struct dataset_file *file, bool *unverifiable,
 				     struct arena *arena)
 {
@@ -249,8 +249,7 @@ static const char *about(const struct file_update *r, const struct group *group)
 	return arena_printf(r->arena, "definitions/%s", group->members[0]->op_type);
 }
 
-/* ---- what is not checked out here
- * --------------------------------------------------------------------------------- */
+/* ---- definitions that are not checked out ----------------------------------------------------------------------- */
 
 static int by_name_of_file(const void *a, const void *b)
 {
@@ -275,9 +274,9 @@ static const char *brings(const struct file_update *r, const char *folder, const
 			    count == 1 ? "it" : "them");
 }
 
-/* Adds the old classes of definitions that are in git but not checked out, in the order of the file. If the new text
- * would delete tests of such definitions, sets `lost` to a message that says so. Otherwise sets `lost` to NULL. Returns
- * -1 and sets `err` on error. */
+/* Adds the old classes of definitions that are in git but not checked out, and sorts all classes by the file names of
+ * their definitions. If the new text would delete tests of such definitions, sets `lost` to a message that says so.
+ * Otherwise sets `lost` to NULL. Returns -1 and sets `err` on error. */
 static int add_sparse(struct file_update *r, const struct group *group, const struct buf *old,
 		      struct test_class **classes, int *count, const char **lost, struct arena *arena, struct err *err)
 {
@@ -346,7 +345,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 	return false;
 }
 
-/* If a file was kept because its definitions are not checked out, only `generate` reports this. */
+/* If options.quiet is set, does not report the files that were kept because their definitions are not checked out. */
 void update_file_report_sparse(struct file_update *r)
 {
 	const struct mentioned_files *some = &r->unwritten;
@@ -372,8 +371,8 @@ void update_file_report_sparse(struct file_update *r)
 
 /* ---- one file --------------------------------------------------------------------------------------------------- */
 
-/* Returns a clause for a message about a file that was left unchanged. It names the command that compares the file with
- * the generated text. */
+/* Returns a clause for a message about a file that was left unchanged. The clause names the command that compares the
+ * file with the generated text. */
 static const char *hint(const struct file_update *r, const char *file)
 {
 	return arena_printf(
@@ -447,7 +446,7 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 	if (r->options->check)
 		return 1;
 	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
-	 * would look like an edited file and would never be replaced. To sync a thousand files takes a fraction of a
+	 * would look like an edited file and would never be replaced. Syncing a thousand files takes a fraction of a
 	 * second. Writing all files first and syncing once would save little, because the disk flushes its cache for
 	 * each file anyway. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
@@ -543,8 +542,8 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether `now` is the stat() result of the file that was read or written. If `now` differs, a user has edited
- * the file in the meantime, and a record of the file would hide this edit. */
+/* Returns whether the file is unchanged since reftest read or wrote it; `now` is its current stat() result. If the file
+ * has changed, a user has edited it in the meantime, and a record of the file would hide this edit. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
@@ -568,7 +567,7 @@ static void add_tolerances(const struct file_update *r, const struct buf *old, s
 	buf_free(&asked);
 }
 
-/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. `old` is the text
+/* Writes the text of a file with these classes to `text`. If there are no classes, `text` is empty. `old` is the text
  * of the current file (empty if reftest did not write the file). */
 static void write_text(const struct file_update *r, const struct group *group, const struct test_class *classes,
 		       int count, const struct buf *old, struct buf *text)
@@ -584,8 +583,8 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether `text` would delete a class of the current file, or would replace a file in which no classes can be
- * found. */
+/* Returns whether `text` would delete a class of the current file. Also returns true if `text` is not empty and the
+ * current file is missing or has no header of reftest. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {
@@ -598,7 +597,7 @@ static bool may_lose(const struct file_update *r, enum file_answer there, const 
 			 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
 }
 
-/* Returns a message if the file would contain a class of an older version beside classes of this version; else NULL. */
+/* Returns a message if one of the classes to write was generated by an older version of reftest; else NULL. */
 static const char *outdated_class(const struct file_update *r, const struct group *group, const struct test_class *classes,
 				  int count)
 {

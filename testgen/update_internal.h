@@ -36,7 +36,8 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; at the end, the lists below are copied to this result */
+	struct update_result *out; /* the counts so far; at the end, `messages`, `problems` and `changed` are copied to
+				    * this result */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
@@ -65,8 +66,8 @@ int update_file_of(struct file_update *r, const struct group *group, struct err 
  * out. Returns -1 and sets `err` on error. */
 int update_file_may_write(struct file_update *r, const char *file, struct err *err);
 
-/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if a definition with the
- * file's name is in git but not checked out. Returns -1 and sets `err` on error. */
+/* Returns 1 if a file without definitions may be removed. Returns 0, and records the file, if a definition to which the
+ * file belongs is in git but not checked out. Returns -1 and sets `err` on error. */
 int update_file_may_remove(struct file_update *r, const char *file, struct err *err);
 
 /* Reports the files that update_file_may_write and update_file_may_remove recorded. */

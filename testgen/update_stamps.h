@@ -1,4 +1,4 @@
-/* update_stamps - records the state of the generated files at their last update in .reftest/artifacts: the layout, and
+/* update_stamps - records in .reftest/artifacts the state of the generated files at their last update: the layout, and
  * for each file a digest of everything on which the file depends. With these records, the next update only has to scan
  * the folders and compare digests. If a record is unreadable, its file is checked again. */
 #ifndef REFTEST_TESTGEN_UPDATE_STAMPS_H

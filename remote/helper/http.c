@@ -3,10 +3,10 @@
  * key's value (remote/action_result.h). Any server that supports GET and PUT works.
  *
  * One curl multi handle performs all requests: connections are reused, and with HTTP/2 many requests share a
- * connection. Redirects and other protocols are rejected. A transfer is aborted if its body is longer than the largest
- * value. The certificate of a server must match the server's name. The certificate must be signed by an authority that
- * the system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program
- * reads these variables; libcurl itself does not.) */
+ * connection. Redirects and other protocols are rejected. A transfer is aborted if its body is too long for a value.
+ * The certificate of a server must match the server's name. The certificate must be signed by an authority that the
+ * system trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program reads
+ * these variables; libcurl itself does not.) */
 #include "remote/helper/transport.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct slot {
 struct batch {
 	struct http *http;
 	int64_t deadline;
-	/* for writes: the longest time from one answer to the next; for lookups: 0 */
+	/* for writes: the time limit from one answer to the next; for lookups: 0 */
 	int64_t wait_ms;
 	struct slot slots[SLOTS];
 	int next, count; /* next: number of started items; count: number of all items */
@@ -105,7 +105,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
 
 	if (slot->body.length + size * count > ERROR_TEXT_MAX) {
 		slot->too_long = true;
-		return 0; /* libcurl aborts the transfer, because 0 is not the number of bytes that it passed */
+		return 0; /* libcurl aborts a transfer if the callback does not return the number of received bytes */
 	}
 	buf_add(&slot->body, bytes, size * count);
 	return size * count;
@@ -158,7 +158,7 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot);
-	if (put) { /* the buffer will receive the answer; libcurl has copied the body */
+	if (put) { /* libcurl copies the request's body, because slot->body will receive the answer */
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, batch->http->headers);
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)slot->body.length);
@@ -373,7 +373,7 @@ static int http_get(void *self, const struct hashed *keys, int count, int64_t de
 
 /* ---- writes ---------------------------------------------------------------------------------------------------- */
 
-/* Sends the value before the ActionResult that names it: servers reject an ActionResult whose files they do not
+/* Sends the value before the ActionResult that refers to it: servers reject an ActionResult whose files they do not
  * have. */
 static void put_begin(struct batch *batch, struct slot *slot)
 {

@@ -1,7 +1,8 @@
-/* redis - stores values in redis as strings. The redis key is "reftest:" followed by the SHA-256 of the key. Lookups
- * use MGET, writes use SET. All commands of a batch are sent before the first reply is read. The size of a reply is
- * checked before memory is allocated for it. An array must not have more elements than there are requested keys. A
- * whole reply must not have more bytes than the number of requested keys times the largest size of a value. */
+/* redis - stores values in redis as strings. The redis key of a value is "reftest:" followed by the SHA-256 of the
+ * value's key in reftest. Lookups use MGET, writes use SET. All commands of a batch are sent before the first reply is
+ * read. The size of a reply is checked before memory is allocated for it. One MGET requests at most CHUNK keys.
+ * Therefore a reply is rejected if it is an array with more than CHUNK elements, or if it is longer than CHUNK values
+ * of the largest size. */
 #include "remote/helper/transport.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ struct redis {
 	size_t answered; /* bytes received since the last complete reply */
 };
 
-/* Allocates the array of a reply. Fails if the reply has more elements than there are requested keys. */
+/* Allocates the array of a reply. Fails if the array would have more than CHUNK elements, because no request has more
+ * keys. */
 static void *make_array(const redisReadTask *task, array_size elements)
 {
 	const struct redis *redis = task->privdata;
@@ -131,7 +133,7 @@ static int expect_no_error(struct redis *redis, const char *command, int64_t dea
 	return rc;
 }
 
-/* Sends AUTH and SELECT, if the URL has a password or a database. */
+/* Sends AUTH if the URL has a password, and SELECT if it has a database. */
 static int introduce(struct redis *redis, int64_t deadline, struct err *err)
 {
 	const struct remote_url *url = &redis->url;

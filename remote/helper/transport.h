@@ -18,7 +18,8 @@ struct hashed {
 };
 
 /* The transport calls this function once for each key that has a value, with the key's number `index` and the value (at
- * most REMOTE_VALUE_MAX bytes). If `refused` is not NULL, the bytes are not a valid value, and `refused` says why. */
+ * most REMOTE_VALUE_MAX bytes). If the value is invalid, `refused` says why, and `bytes` is NULL. If the value is
+ * valid, `refused` is NULL. */
 typedef void answer_taker(void *context, int index, const void *bytes, size_t length, const char *refused);
 
 struct put_request {

@@ -60,7 +60,8 @@ static bool ed_check(const unsigned char key[SIGNING_KEY_PUBLIC], const void *by
 	return crypto_sign_verify_detached(signature, bytes, length, key) == 0;
 }
 
-/* Initialises libsodium, because its random numbers are secure only after that. May be called more than once. */
+/* Initialises libsodium, because its random numbers are secure only after that. sodium_init may be called more than
+ * once. */
 __attribute__((constructor)) static void begin(void)
 {
 	if (sodium_init() < 0)
