@@ -92,6 +92,37 @@ static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
 	return pool;
 }
 
+/* Opens a pool with a changed runner.py: the Python code `patch` runs first, and the runner's module is its variable
+ * `runner`. Sets `path` to a file that the caller deletes when the pool has started its last runner. */
+static inline struct pool *open_patched_pool(const struct pool_options *options, const char *patch, char path[64])
+{
+	char *usual = strdup(getenv("REFTEST_RUNNER"));
+	struct err err = {""};
+
+	strcpy(path, "/tmp/reftest-test-pool-XXXXXX");
+	int fd = mkstemp(path);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	assert_non_null(usual);
+	assert_non_null(file);
+	fprintf(file,
+	        "import importlib.util, sys, time\n"
+	        "spec = importlib.util.spec_from_file_location('runner', '%s')\n"
+	        "runner = sys.modules['runner'] = importlib.util.module_from_spec(spec)\n"
+	        "spec.loader.exec_module(runner)\n"
+	        "%s"
+	        "sys.exit(runner.main())\n", usual, patch);
+	assert_int_equal(fclose(file), 0);
+	setenv("REFTEST_RUNNER", path, 1);
+	struct pool *pool = pool_open(options, &err);
+
+	setenv("REFTEST_RUNNER", usual, 1);
+	free(usual);
+	if (pool == NULL)
+		fail_msg("%s", err.text);
+	return pool;
+}
+
 /* Runs the event loop until the pool returns a result. */
 static inline struct pool_result next_result(struct pool *pool, struct arena *arena)
 {

@@ -126,9 +126,8 @@ static void an_output_may_be_an_input(void **state)
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
 }
 
-/* The verdict is not stored if Python's audit events show that the reference opened or imported a file outside the
- * folders of its interpreter, started a process, or connected to a server. */
-static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(void **state)
+/* Verifies the references of the next two tests. */
+static void expect_that_uses_are_reported(void **state)
 {
 	static const struct {
 		const char *reference, *says;
@@ -158,6 +157,38 @@ static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(v
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	assert_null(result.reached);
 	assert_true(result.keep);
+}
+
+/* The verdict is not stored if Python's audit events show that the reference opened or imported a file outside the
+ * folders of its interpreter, started a process, or connected to a server. */
+static void what_a_reference_uses_outside_its_process_is_reported(void **state)
+{
+	expect_that_uses_are_reported(state);
+}
+
+/* A runner that waits for its first reference has time to warm up, and its warm-up installs the audit hook early. What
+ * happens between the warm-up and the load of the reference is not reported. */
+static void a_warm_runner_reports_what_its_reference_uses(void **state)
+{
+	static const char patch[] = "load = runner.Child.load\n"
+				    "def load_warm(self, message):\n"
+				    "    for step in runner.further_steps(self):\n"
+				    "        step()\n"
+				    "    assert self.is_watched\n"
+				    "    open('/etc/hostname').close()\n"
+				    "    return load(self, message)\n"
+				    "runner.Child.load = load_warm\n";
+	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
+				       .timeout_s = GENEROUS_S, .judge = test_judge()};
+	struct setting warm = *(struct setting *)*state;
+	char path[64];
+
+	warm.pool = open_patched_pool(&options, patch, path);
+	void *other = &warm;
+
+	expect_that_uses_are_reported(&other);
+	pool_close(warm.pool);
+	unlink(path);
 }
 
 static void answers_that_change_are_nondeterministic(void **state)
@@ -737,7 +768,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
-	    cmocka_unit_test(what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored),
+	    cmocka_unit_test(what_a_reference_uses_outside_its_process_is_reported),
+	    cmocka_unit_test(a_warm_runner_reports_what_its_reference_uses),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
 	    cmocka_unit_test(garbage_is_collected),
 	    cmocka_unit_test(what_depends_on_a_generators_seed_is_nondeterministic),

@@ -8,48 +8,19 @@ enum { SLOW_S = 2, SPARES = 3 };
 
 /* Patches for runner.py. With SLOW, a runner needs SLOW_S seconds to become ready, as on a GPU. With LONG, a ready
  * runner warms up for another minute. With FAILING, this further warm-up fails. */
-#define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
+#define SLOW "warm_up = runner.warm_up\n" "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
 #define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
 #define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
-
-/* Writes a patched runner.py; the caller deletes the file `path`. */
-
-static void write_slow_runner(char path[64], const char *patch)
-{
-	FILE *file;
-	int fd;
-
-	strcpy(path, "/tmp/reftest-test-pool-XXXXXX");
-	fd = mkstemp(path);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	assert_non_null(file);
-	fprintf(file,
-	        "import importlib.util, sys, time\n"
-	        "spec = importlib.util.spec_from_file_location('runner', '%s')\n"
-	        "runner = sys.modules['runner'] = importlib.util.module_from_spec(spec)\n"
-	        "spec.loader.exec_module(runner)\n"
-	        "warm_up = runner.warm_up\n"
-	        "%s"
-	        "sys.exit(runner.main())\n", getenv("REFTEST_RUNNER"), patch);
-	assert_int_equal(fclose(file), 0);
-}
 
 /* Opens a pool whose spare runners are all ready. */
 static struct pool *open_slow_pool(const char *patch)
 {
 	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
 	                               .timeout_s = GENEROUS_S, .spares = SPARES, .judge = test_judge()};
-	char path[64], *usual = strdup(getenv("REFTEST_RUNNER"));
+	char path[64];
 	struct err err = {""};
-	struct pool *pool;
+	struct pool *pool = open_patched_pool(&options, patch, path);
 
-	assert_non_null(usual);
-	write_slow_runner(path, patch);
-	setenv("REFTEST_RUNNER", path, 1);
-	pool = pool_open(&options, &err);
-	setenv("REFTEST_RUNNER", usual, 1);
-	free(usual);
-	assert_non_null(pool);
 	pool_warm(pool);
 	while (pool_spares(pool) < SPARES || !pool->shared.lanes[0].up) {
 		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
