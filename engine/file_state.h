@@ -39,8 +39,8 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
  * file. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
-/* Both functions return whether the file still has the content that was hashed. file_states_blob_unchanged also returns
- * false if the blob changed and was then restored. A file on disk is read unless its stat proves that the file is
+/* file_states_unchanged and file_states_blob_unchanged return whether the file, or the blob, still has the content that
+ * was hashed. file_states_blob_unchanged also returns false if the blob changed and was then restored. A file on disk is read unless its stat proves that the file is
  * unchanged. Files from git's index cannot change. */
 bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
 bool file_states_blob_unchanged(struct states *states, const struct blob *blob);

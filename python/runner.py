@@ -33,7 +33,7 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
   "kept"}. If the source is a ground truth and not a reference, the field "truth" has the path of the source, and error
   messages name this path. If the ground truth has several files, the fields of programs.py replace the source
-- <- {"loaded": true} or {"error": …}
+- <- {"loaded": true, "warm_up"} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
 - <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: [name, why]}, "others": [name]}
@@ -68,6 +68,8 @@ The fields of these messages:
 - "others" lists the returned names that are not names of inputs.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
+- "warm_up" says how the warm-up of the child ended: "complete", "interrupted by a request", or "failed: " and why. It is
+  null if the child had none.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
   false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
