@@ -95,7 +95,7 @@ assert wrong and "slash" in sentence, sentence
 found = [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
 assert all("/definitions/" in path or "/workloads/" in path for path in found), found
 
-# The server's answers are the same as those of the commands.
+# The server's answers equal the output of the `reftest` commands.
 report = json.loads(text(call("verify", names=["tiny_norm"], sizes="small"))[0])
 assert report["summary"]["passed"] == 1 and report["summary"]["cases_run"] > 0, report["summary"]
 report = json.loads(text(call("verify", names=["rmsnorm/*"], sizes="small"))[0])
@@ -119,7 +119,7 @@ assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes=
 again = subprocess.run([reftest, "verify", "--last-failed", "--alone", "--device", "cpu", "--root", root], capture_output=True)
 assert b"no definition failed in its last run" in again.stderr, again.stderr
 
-# A request is cancelled while it runs. The server answers other requests meanwhile, and then verifies the next one.
+# A request is cancelled while it runs. The server answers other requests meanwhile, and then verifies the next definition.
 definition["reference"] = "import torch\n\ndef run(**inputs):\n    while True:\n        pass\n"
 endless = call("verify_text", definition=json.dumps(definition), sizes="small")
 assert answer(request("ping"))["result"] == {}

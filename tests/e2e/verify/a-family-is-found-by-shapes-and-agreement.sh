@@ -23,7 +23,7 @@ DEFINITIONS = {
     "zeta": (PRODUCT, "return (a.float() @ b.float().T).to(a.dtype)"),
     # This reference is right for one row and wrong for several rows.
     "eta": (PRODUCT, "y = a.float() @ b.float().T\n    return (y if len(y) == 1 else y * 2).to(a.dtype)"),
-    # The words of these definitions say what the reference should compute.
+    # The names of these definitions say what the reference should compute.
     "rms_norm_of_theta": (NORM, f"return ({RMS} * (2 + w.float())).to(x.dtype)"),
     "softmax_and_more": (SAME, "return (3 * torch.softmax(x.float(), -1)).to(x.dtype)"),
 }

@@ -9,7 +9,7 @@ import json
 import os
 
 X, BF = ({"x": {"shape": ["n", "w"], "dtype": dtype}} for dtype in ("float32", "bfloat16"))
-# name: (body, description, status, {check: result}). A check that is not listed holds.
+# name: (body, description, status, {check: result}). A check that is not listed passes.
 TABLE = {
     "right": ("return 3 * torch.softmax(x, -1)", "", "checked", {}),
     "wrong": ("return 3 * torch.softmax(x, 0)", "Weights of each row", "checked", {"rows": "property"}),
