@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
      "in text format, print only definitions (op_type/name), as arguments of `reftest verify`"},
     {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "in text format, print only test files, as arguments of pytest"},
     {"--json", OPTION_FLAG, AT(json), NULL, NULL,
-     "print one JSON object, which names for each definition a changed file on which the definition depends"},
+     "print one JSON object, which contains, for each definition, the name of a changed file on which the definition depends"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

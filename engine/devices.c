@@ -106,9 +106,9 @@ static enum devices_answer choose_all(int visible, struct device_probe probe, st
 			if (err->text[0] == '\0')
 				*err = why;
 		} else if (!add_device(out, name, class_name, arena)) {
-			leave_out(out, arena_printf(arena, "%s is not used, because it is %s, but %s is %s",
-			    name, class_name,
-						    out->names[0], out->class_name));
+			leave_out(out, arena_printf(arena, "%s is not used, because all GPUs of a run must be of one class: it is "
+						    "%s, but %s is %s", name, class_name, out->names[0],
+						    out->class_name));
 		}
 	}
 	return out->count > 0 ? DEVICES_FOUND : DEVICES_UNUSABLE;

@@ -90,7 +90,7 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 				    "[sequences, heads], where both axes are the same as in the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->lengths], 0, 1))
 		return match_refuse(problem, &problem->inputs[roles->lengths],
-				    "[sequences], where this axis is the same as in the query", why);
+				    "[sequences], where the axis of sequences is the same as in the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
 		return match_refuse(problem, &problem->inputs[roles->table],
 				    "[sequences, largest number of pages of a sequence], where the first axis is "

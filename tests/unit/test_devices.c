@@ -146,7 +146,8 @@ static void a_gpu_that_differs_or_is_broken_is_left_out(void **state)
 	expect_chosen(&c, "cuda:1 cuda:3 ");
 	assert_int_equal(c.devices.left_out_count, 2);
 	assert_string_equal(c.devices.left_out[0], "cuda:0 is not used: cuda:0 is broken");
-	assert_string_equal(c.devices.left_out[1], "cuda:2 is not used, because it is sm_80, but cuda:1 is sm_90");
+	assert_string_equal(c.devices.left_out[1], "cuda:2 is not used, because all GPUs of a run must be of one class: it is "
+							   "sm_80, but cuda:1 is sm_90");
 	arena_free(&c.arena);
 }
 
