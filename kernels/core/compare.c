@@ -33,8 +33,8 @@ static double bound_of(struct rule rule, double ground_truth)
 }
 
 /* Returns the ratio |r - g| / bound, where 0/0 is 0 and x/0 is infinity. The ratio is infinity if one side is infinite
- * and the other side is not the same infinity. The ratio is above 1 for every miss, because a quotient of two doubles
- * that is above 1 never rounds to 1. If r or g is NaN, `diff` must be NaN. */
+ * and the other side is not the same infinity. The ratio is above 1 for every miss: if diff > bound, the quotient diff
+ * / bound stays above 1 when it is rounded to double. If r or g is NaN, `diff` must be NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
@@ -70,8 +70,9 @@ static void add_worst(struct compare_sums *sums, struct rule rule, const struct 
 }
 
 /* Returns the threshold for the list of worst elements: an element cannot enter the list if its diff is at most the
- * threshold times its bound. Returns -1 if the list is not full. The threshold is slightly below the smallest ratio in
- * the list, because the product and the ratio are both rounded. */
+ * threshold times its bound. Returns -1 if the list is not full. Products and ratios have rounding errors. Therefore
+ * the threshold is slightly below the smallest ratio in the list, so that it excludes no element that belongs to the
+ * list. */
 static double worst_threshold(const struct compare_sums *sums, struct rule rule)
 {
 	const struct worst *last = &sums->worst[METRICS_WORST - 1];
@@ -250,8 +251,8 @@ static void add_sums(struct compare_sums *to, const struct compare_sums *from, s
 		add_worst(to, rule, &from->worst[i]);
 }
 
-/* Returns whether both tensors have the same bytes in a block. No byte belongs to two blocks, because blocks begin at
- * even elements. */
+/* Returns whether both tensors have the same bytes in a block. Two elements of float4_e2m1 share a byte, but they are
+ * always in the same block, because blocks begin at even elements. */
 static bool have_equal_bits(const struct pair *pair, int64_t first, int64_t count)
 {
 	int64_t begin = dtype_bytes(pair->dtype, first), bytes = dtype_bytes(pair->dtype, first + count) - begin;

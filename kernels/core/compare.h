@@ -24,7 +24,7 @@ void compare_host(const void *reference, const void *ground_truth, enum dtype dt
 /* The counts, sums and maxima of one comparison, from which compare_finish computes the metrics. compare_host fills
  * this struct on the CPU, and the CUDA kernel fills it on a GPU. */
 struct compare_sums {
-	int64_t elements, hits, finite, zero_hits; /* zero_hits: the number of elements for which r = 0 would pass */
+	int64_t elements, hits, finite, zero_hits; /* zero_hits: the elements that would pass if the output were 0 */
 	int64_t nan_reference, nan_ground_truth, inf_reference, inf_ground_truth;
 	int64_t unmatched; /* the number of pairs with a NaN on either side, or with an infinity that the other side
 			    * does not match */

@@ -97,7 +97,7 @@ static __device__ __noinline__ void list_pairs(const struct task &task, struct s
 	}
 }
 
-/* The packs of the worst chunks that this thread reads: consecutive threads read consecutive packs. */
+/* One thread's share of the packs of the worst chunks. Consecutive threads read consecutive packs. */
 template <enum dtype D> struct worst_packs {
 	static constexpr int in_chunk = chunk<D>::packs * 32, each = (in_chunk + THREADS - 1) / THREADS;
 	static constexpr int count = METRICS_WORST * each;
@@ -137,7 +137,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 }
 
 /* Adds packs to the list: those with a score of at least `least`, those with a NaN, and those with infinities in both
- * tensors. `least` is below the exact limit by more than the error of float. */
+ * tensors. `least` (least_score) is so low that errors of float exclude no element that belongs to the list. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
                                                   const struct worst_packs<D> &packs, uint32_t used, float least)
@@ -166,8 +166,8 @@ static __device__ __forceinline__ void list_packs(const struct task &task, struc
 	}
 }
 
-/* Returns the score that an element must have to be in the list: the peak of the fifth chunk, minus the error of
- * float. */
+/* Returns the lowest score with which an element is added to the list: the peak of the fifth chunk, lowered by more
+ * than the possible error of a score in float. */
 static __device__ __forceinline__ float least_score(const struct shared *shared)
 {
 	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);

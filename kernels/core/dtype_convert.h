@@ -101,8 +101,8 @@ HOST_DEVICE static inline uint32_t float_sign(float value)
 }
 
 /* Converts float16 to float without branches, for use in loops. Shifts exponent and fraction into place, and corrects
- * the bias. A subnormal float16 is converted as a normal number with an additional leading one, which is then
- * subtracted exactly. This avoids arithmetic on subnormal floats, which is a hundred times slower on some processors.
+ * the bias. For a subnormal float16 x, the bits of the normal float 2^-14 + x are made, and 2^-14 is then subtracted,
+ * which is exact. This avoids arithmetic on subnormal floats, which is a hundred times slower on some processors.
  * Infinities and NaN get the largest exponent and keep their fraction. */
 HOST_DEVICE static inline float float_from_f16(uint16_t bits)
 {
@@ -229,9 +229,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value directly to the
- * dtype, not first to float. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
- * any value except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. dtype_store rounds the double only once,
+ * directly to the dtype. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any
+ * value except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 

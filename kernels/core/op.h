@@ -143,8 +143,9 @@ struct op_range {
  * of a block. */
 struct op_reach {
 	int64_t most;  /* at least one case has this length or a greater one; 0 if the length follows from other axes */
-	int64_t block; /* one length is a multiple of `block`, and another is one more than a multiple. If `block` is a
-		        * power of two, this is then also true for smaller powers of two. 0: no block size is tested. */
+	int64_t block; /* one length is a multiple of `block`, and another is one more than a multiple. The same is
+		        * true for powers of two below `block` if `block` is a power of two. 0: no block size is
+		        * tested. */
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -196,15 +197,14 @@ struct op_mistake {
 	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
 	const char *role, *other; /* the roles of the tensors that are changed or read, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
-	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
-				   * `by` */
+	int in_oracle;            /* the oracle gets this value in op_case.mistake, and `by` in op_case.mistake_by */
 	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
-	 * table; 0 ends the list. The outputs of a reference with a narrower mistake also agree with this mistake, for
-	 * example because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one
-	 * is not reported. */
+	 * table; 0 ends the list. If a reference contains a narrower mistake, its outputs also agree with this mistake,
+	 * for example because this mistake allows any order of ties. If a narrower mistake explains a case, this one is
+	 * not reported. */
 	int narrower[OP_NARROWER];
-	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is
-	 * needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
+	/* If true, the mistake is tried only if op.check accepts the changed inputs as if a workload provided them.
+	 * This is needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
@@ -224,7 +224,7 @@ struct op {
 
 	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
 	 * which the offsets in `roles` refer. `bind` is called for a problem that `match` accepted with this variant,
-	 * and must assign exactly one role to every input and output. `modes` is NULL if the variant says only which
+	 * and must assign exactly one role to every input and output. `modes` is NULL if variants differ only in which
 	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the
 	 * forward family are used. */
 	const struct op_role *roles;
@@ -286,8 +286,8 @@ struct op {
 	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to the inputs of the
 	 * reference. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place,
 	 * there is an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is
-	 * not requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
-	 * Returns 0 or -1. */
+	 * not requested. If no input has its own truth, the oracle must not access entries after the outputs. Returns 0
+	 * or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Computes unknown constants, whose value is NaN, from the outputs of the reference for a case with probe = 1.

@@ -34,12 +34,12 @@
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
- * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
- * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has whole
- * chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens, one more than 1024, because references have
- * blocks or tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets
- * sets the lengths of packed sequences. */
+/* The numbers of sequences and tokens of the cases. In packed cases, `tokens` is the total number of tokens; in other
+ * cases, it is the number of tokens of each sequence. The total modulo 8 determines which switches, such as
+ * beta_sigmoid, are on (recurrence_scalar). One small case has more than one chunk of 64 tokens, and lacks the optional
+ * initial state. One medium case has whole chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens:
+ * references have blocks or tables for up to 1024 tokens, and pass the state from one whole chunk to the next.
+ * recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -176,8 +176,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 }
 
 /* Returns the value of a scalar that the case omits. The value is 0: a scale of 0 means 1 / sqrt(K), a switch of 0 is
- * off, and a lower bound of 0 is no bound. Returns NaN for two scalars, which no case may omit: a switch that the
- * definition's name or a tag turns on, and a lower bound in a definition without A_log. */
+ * off, and a lower bound of 0 is no bound. Returns NaN if no case may omit the scalar. There are two such scalars: a
+ * switch that the definition's name or a tag turns on, and the lower bound in a definition without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
 	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
@@ -214,8 +214,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit, rounded to a multiple of
- * 1/16, so that the rounding of log() does not matter. */
+/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit. It is rounded to a multiple
+ * of 1/16, so that it is the same on machines whose log() rounds differently. */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);

@@ -25,7 +25,8 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more
- * than recurrence_block, because a kernel that processes blocks of sequences may omit the last sequence. */
+ * than recurrence_block. With such a number, a kernel that processes only whole blocks of sequences omits the last
+ * sequence. */
 int64_t recurrence_past_block(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool

@@ -551,7 +551,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, this is the mistake ROUNDED_BEFORE or HALF_BEFORE */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, these two equal ROUNDED_BEFORE and HALF_BEFORE */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:

@@ -26,10 +26,11 @@
  * rows 0, 3 and 7 are a quarter as large.
  *
  * Exact row. If a case has only one row, this row is an "exact row" in the second set of input values: rms_rule allows
- * no difference in this row. If the offset is 0, every element (in a fused add, every sum of hidden state and residual)
- * is 16 or -16, and w has eight significant bits. The output is then exactly w or its negative, however often a
- * reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or bfloat16 output changes by
- * less than its rounding error. This mistake is visible only in the exact row, and only if rows are short.
+ * no difference in this row. If the offset is 0, every element of the row is 16 or -16, and w has eight significant
+ * bits. (In a fused add, an element here means the sum of hidden state and residual.) The output is then exactly w or
+ * its negative, however often a reference rounds. If a reference divides the sum of squares by columns - 1, a float16
+ * or bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact row, and only
+ * if rows are short.
  *
  * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Of every 12
  * elements of the exact row, 5 are then 32 and 7 are 16; if the number of columns is not a multiple of 12, the last
@@ -111,8 +112,9 @@ HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t 
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Returns an element of the probe case. |hidden| is in [1, 2) times the smallest possible power of two, and the
- * residual is 0. x^2 is so far below any epsilon that the output is x w / sqrt(eps). */
+/* Returns an element of the probe case. |hidden| is in [2^least, 2^(least + 1)), where `least` is the smallest exponent
+ * at which the dtype has full precision. The residual is 0. x^2 is so far below any epsilon that the output is x w /
+ * sqrt(eps). */
 HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);
