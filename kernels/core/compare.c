@@ -114,7 +114,8 @@ static void add_element(struct compare_sums *sums, struct rule rule, int64_t ind
 	sums->norm_ground_truth += g * g;
 }
 
-/* Returns |a - b| of two int64 that a double may not represent exactly. */
+/* Returns |a - b| of two int64. a and b are not converted to double first, because double may not represent them
+ * exactly. */
 static double integer_difference(const void *reference, const void *ground_truth, int64_t index)
 {
 	int64_t a = ((const int64_t *)reference)[index], b = ((const int64_t *)ground_truth)[index];

@@ -241,8 +241,8 @@ struct course {
 };
 
 /* Adds a chunk to the warp's list of the five worst chunks if the chunk's peak is high enough; `peak` is the largest
- * score that this lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged, because
- * a warp processes earlier chunks first. This function must not call other functions, because a call would wait for all
+ * score that this lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged: the
+ * chunk in the list is the earlier one. This function must not call other functions, because a call would wait for all
  * outstanding loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
@@ -481,8 +481,8 @@ static __device__ __forceinline__ double sum_of(const struct task &task, uint32_
 	return warp < SUMS && piece < pieces ? task.sums[(int64_t)warp * pieces + piece] : 0;
 }
 
-/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early and are complete when
- * publish_sums adds up these sums. */
+/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early, so that publish_sums,
+ * which adds up these sums, does not wait for them. */
 static __device__ __forceinline__ void load_sums(const struct task &task, double (&mine)[SUMS_AHEAD])
 {
 #pragma unroll

@@ -4,7 +4,7 @@
  * An element passes if |r - g| <= atol + rtol |g|, where r is the reference's element and g the ground truth's. A NaN
  * on either side therefore always fails, and infinities must have the same sign. The output passes if at least the
  * fraction hit_ratio of its elements passes. A single NaN or unmatched infinity fails the output, even if hit_ratio <
- * 1. compare_sums.zero_hits counts the elements for which r = 0 would pass. It shows whether an output of zeros would
+ * 1. compare_sums.zero_hits counts the elements that would pass if r were 0. It shows whether an output of zeros would
  * pass. The margin is the largest |r - g| / (atol + rtol |g|), where 0/0 counts as 0 and x/0 as infinity. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_H
 #define REFTEST_KERNELS_CORE_COMPARE_H

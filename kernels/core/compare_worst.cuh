@@ -114,8 +114,8 @@ template <enum dtype D> struct worst_packs {
 	}
 };
 
-/* Loads this thread's packs. Loads the tensor's first pack instead of a pack that is not on the fast path, so that all
- * loads are unconditional. Returns a mask of the packs that are on the fast path. */
+/* Loads this thread's packs. All loads are unconditional: for a pack that is not on the fast path, the tensor's first
+ * pack is loaded. Returns a mask of the packs that are on the fast path. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
                                                       struct worst_packs<D> *packs)
@@ -244,9 +244,9 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. The
- * appended elements are the first elements of the tensor that have score 0. Returns the number of worst elements. One
- * thread calls this function. */
+/* If fewer than METRICS_WORST elements have a score above 0 (`found`), appends elements with score 0 to the result's
+ * worst elements: the first such elements of the tensor. Returns the number of worst elements. One thread calls this
+ * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
 {

@@ -3,8 +3,9 @@
  *
  * A row is about one property in which references of a family differ, such as the layout of the state. The row lists
  * the values of this property that a dataset should contain. Each value has a range of numbers. `measure` computes a
- * number from a case, and the case covers the value whose range contains this number. The number depends on roles,
- * modes, dtypes, lengths and scalars, but not on the name of a definition. Verdicts do not depend on coverage. */
+ * number from a case. If the range of a value contains this number, the case covers the value. The number depends on
+ * roles, modes, dtypes, lengths and scalars, but not on the name of a definition. Verdicts do not depend on
+ * coverage. */
 #ifndef REFTEST_KERNELS_CORE_COVERAGE_H
 #define REFTEST_KERNELS_CORE_COVERAGE_H
 

@@ -575,8 +575,8 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the processor time of this process, on which other programs
-							 * have no influence */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the processor time of this process: other programs do
+							 * not influence it */
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 

@@ -175,10 +175,10 @@ HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if (bits == 0 || bits > 0x7f800000u)
-		return 255; /* the code of NaN, the result for zero, negative numbers and NaN */
+		return 255; /* NaN: zero, negative numbers and NaN become NaN */
 	if (bits < 0x00600000u)
 		return 0; /* the value is nearer to 2^-127 than to 2^-126 */
-	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is at least 1.5, the midpoint */
+	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand (1 … 2) is at least 1.5 */
 
 	return (uint8_t)(code > 254 ? 255 : code);
 }

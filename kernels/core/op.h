@@ -225,8 +225,8 @@ struct op {
 	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
 	 * which the offsets in `roles` refer. `bind` is called for a problem that `match` accepted with this variant,
 	 * and must assign exactly one role to every input and output. `modes` is NULL if variants differ only in which
-	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the
-	 * forward family are used. */
+	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL; the forward family's
+	 * `roles`, `bind` and `modes` are used instead. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
 	const struct op_mode *modes;
@@ -243,8 +243,8 @@ struct op {
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-	/* Writes the constants for which the schema has no member (at most OP_CONSTANTS), and returns their number.
-	 * NULL: the family has no such constants. */
+	/* Writes the constants that the schema of definitions cannot express, such as an epsilon, and returns their
+	 * number, at most OP_CONSTANTS. NULL: the family has no such constants. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 
 	/* Returns the tolerance rule of an output, or of an input with its own truth (op.in_place). Each family derives
@@ -316,9 +316,9 @@ struct op {
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
 	                  const struct metrics *const *metrics, struct err *why);
 
-	/* Compares an output with the truth if `rule` does not apply to each element but, for example, to the norm of
-	 * the output. Runs on the host. Writes `metrics` and, if the output does not pass, `why`. NULL: the rule
-	 * applies to each element. */
+	/* Compares an output with the truth, in a family whose `rule` applies to the output as a whole, for example to
+	 * its norm, and not to each element. Runs on the host. Writes `metrics` and, if the output does not pass,
+	 * `why`. NULL: the rule applies to each element. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
 

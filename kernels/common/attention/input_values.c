@@ -304,8 +304,8 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* In sparse attention, the list of key rows that one query sees. Entry j of the list is row (start + j * stride) %
- * reachable, counting only the `reachable` rows that queries may list. */
+/* In sparse attention, the list of key rows that one query sees. Queries may list only some rows, numbered from 0 to
+ * `reachable` - 1. Entry j of the list has the number (start + j * stride) % reachable. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
@@ -792,8 +792,7 @@ struct rule attention_rule(const struct op_case *c, int output)
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
- * preset has a list of lengths, the list determines these totals, except if a const axis fixes the number of
- * sequences. */
+ * preset has a list of lengths, and no const axis fixes the number of sequences, the list determines these totals. */
 struct attention_preset {
 	int64_t batch, queries, keys;
 	enum attention_list list;
@@ -962,8 +961,8 @@ int attention_sizes(const struct op_problem *problem, int variant, enum op_size 
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
-/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, because their range
- * says nothing about a case. */
+/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers: they only have to be
+ * valid, so their range says nothing about a case. */
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -1005,7 +1004,7 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* The number of pages of a cache follows from other axes, so nothing is returned about it. */
+/* Returns zeros for the number of pages of a cache, because it follows from other axes. */
 struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;

@@ -23,8 +23,8 @@
  *           attention_block(). After the first few sequences, only the last one has keys.
  *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
- * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, it is one
- * more than a multiple of attention_block(). */
+ * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, the total
+ * number of queries is one more than a multiple of attention_block(). */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -37,7 +37,8 @@
 extern "C" {
 #endif
 
-/* The minimum number of keys of the longest sequence in a BLOCKS list, without and with latent heads. */
+/* The longest sequence in a BLOCKS list has at least LIST_LONGEST keys or, with latent heads, LIST_LATENT_LONGEST
+ * keys. */
 enum { LIST_LONGEST = 2100, LIST_LATENT_LONGEST = 4200 };
 
 enum attention_list {

@@ -1,11 +1,11 @@
 /* input_values - computes the sizes, bounds, edge cases and inputs of recurrences. The comment at the top of
  * input_values.h describes the input values.
  *
- * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
- * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
- * thousandth of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a
- * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
- * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
+ * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. |q| is about sqrt(K /
+ * 3), or 1 if q is normalised. If there is an initial state, the projection of a row of the state on q / |q| is around
+ * 1/2. atol is then 2^-12 scale |q|, about 1/2000 of a typical output. If there is no initial state, the state is a sum
+ * of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is
+ * one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, with a relative
  * error of up to 2^-24, and these errors decay with the state. Chunked references sum gates, and compute exponentials
@@ -122,7 +122,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which the bound of a state is larger if sequences are long. */
+/* Returns the factor by which atol of a state is multiplied because sequences are long. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };
@@ -298,8 +298,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence has one
- * token more. */
+/* Writes offsets of packed sequences. If there are many sequences, sequence EMPTY leaves its tokens to the next
+ * sequence, and is empty. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };

@@ -54,14 +54,14 @@
  * The output of token 9 is huge, too, but rtol makes its bound larger.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
- * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The gates
- * that are farthest below 0 are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the
- * 64 values of x in a chunk, two are at most 98, two are at most 22, and two are at most 18; their sum is at most 276.
- * One value, which erases a huge value, is at most 16. The softplus of the others is 1 on average, which is at most 64
- * in total. The sum of the 64 gates is thus at least -e (276 + 16 + 64) = -970. In the second set, rates are at most
- * e^3. Of the 64 values of x, one is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and
- * the softplus of the others is 0.1 on average. The sum of the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads
- * with gates near 5.25, and the other heads that erase huge values, have smaller rates.)
+ * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The lowest
+ * gates are those with softplus: -rate softplus(x). In the first set, rates are at most e. Of the 64 values of x in a
+ * chunk, two are at most 98, two are at most 22, and two are at most 18; their sum is at most 276. One value, which
+ * erases a huge value, is at most 16. The softplus of the others is 1 on average, which is at most 64 in total. The sum
+ * of the 64 gates is thus at least -e (276 + 16 + 64) = -970. In the second set, rates are at most e^3. Of the 64
+ * values of x, one is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the softplus of
+ * the others is 0.1 on average. The sum of the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads with gates near
+ * 5.25, and the other heads that erase huge values, have smaller rates.)
  *
  * Similar keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if
  * the first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i .
@@ -131,8 +131,8 @@ enum { RECURRENCE_LARGER = 64 };
  * more than RECURRENCE_ALIKE tokens. The comment at the top of this file describes similar keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens with similar keys: `beta` +- `spread`. If a sigmoid is applied to beta or beta is
- * doubled, this is the range of the input before these steps. */
+/* The range of beta in the tokens with similar keys: from beta - spread to beta + spread. If the operation applies a
+ * sigmoid to beta or doubles it, this is the range of the input before these steps. */
 struct recurrence_alike {
 	float beta, spread;
 };
@@ -167,7 +167,7 @@ enum recurrence_part {
 
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
 struct recurrence_fill {
-	uint64_t key, k_key; /* k_key: the Philox key of k, from which q is also computed */
+	uint64_t key, k_key; /* k_key: the Philox key of k; q, which may have the direction of k, uses it, too */
 	int part;            /* a value of enum recurrence_part */
 	int l2norm, edge;
 	bool second;        /* whether this is the second set of input values */
@@ -175,9 +175,9 @@ struct recurrence_fill {
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
+	int largest; /* the largest norm of a key is `largest` / 4 times the usual norm */
 	bool has_alike;  /* whether the first tokens have similar keys */
-	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
+	int64_t sharing; /* number of heads of the element's tensor that share a head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; token n then belongs to sequence n */
@@ -258,8 +258,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates: most gates of the kind are from -2^level to 0, and a few are several times as
- * far below 0. In the first set of values, the kind of the gates of a head and key is head + key. */
+/* Returns the level of a kind of gates: most gates of the kind are between -2^level and 0, and a few are several times
+ * lower. In the first set of values, the kind of the gates of a head and key is head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -413,7 +413,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 }
 
 /* Returns an element of beta for an operation that uses beta unchanged. `turn` is 5 * token + head, and `key_turn` is
- * token + head of k. If beta is not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+ * token + head of k. If beta is not doubled, some values are above 1, but only where 1 - beta |k|^2 is still above
+ * -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {
