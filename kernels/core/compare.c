@@ -6,7 +6,7 @@
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
  * block in a single vectorised loop. If both sides have the same bits, this loop computes no differences. `add_element`
- * processes every other block, element by element. `add_block` and `add_element` count the same elements as hits,
+ * processes all remaining blocks, element by element. `add_block` and `add_element` count the same elements as hits,
  * because both compute |r - g| and the bound in double, with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last

@@ -655,9 +655,9 @@ static bool zero_passes(struct rule rule, double size)
 	return size <= rule.atol + share;
 }
 
-/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is one of the two
- * floats next to atol / (1 - rtol): the rule is evaluated in double, and the rounding errors of double are far smaller
- * than the distance between two floats. */
+/* Returns the largest float |g| for which an output of 0 passes. is_plain must accept the rule. The result is one of
+ * the two floats next to atol / (1 - rtol): the rule is evaluated in double, and the rounding errors of double are far
+ * smaller than the distance between two floats. */
 static float zero_limit(struct rule rule)
 {
 	float limit = (float)(rule.atol / (1 - rule.rtol));

@@ -1,9 +1,9 @@
 /* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills the inputs of this problem,
  * and applies bounds to gradients.
  *
- * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
- * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the
- * gradients of the loss with respect to each floating-point x:
+ * The inputs of the gradient problem are the inputs of the definition and, for each floating-point output of the
+ * definition, the gradient of the loss with respect to this output. The outputs of the gradient problem are the
+ * gradients of the loss with respect to the floating-point inputs of the definition:
  *
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape

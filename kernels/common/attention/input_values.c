@@ -572,7 +572,7 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 }
 
 /* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all logits of the query
- * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least
+ * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first element of every key is at least
  * 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {

@@ -109,8 +109,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of a gradient problem. No row of q is short, because the gradient of the norm of
- * a short row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the
- * size of whole tensors. */
+ * a short row depends on the epsilon that a reference adds. No value is huge: the bounds of a gradient grow with the
+ * largest values of the tensor, so a huge value would hide errors in other elements. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
  * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
