@@ -16,9 +16,9 @@
  *
  * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
  * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
- * unused. If the axes are too short for the lengths in the table above, all sequences are plain. A sequence with keys
- * has more queries than keys only if a workload's axes have more queries than keys. The presets never have such axes,
- * because definitions disagree about the output of a query from which a causal mask hides every key.
+ * unused. If the axes are too short for the lengths in the table above, all sequences are plain. With a causal mask, a
+ * sequence with keys has at least as many keys as queries, because definitions disagree about the output of a query
+ * from which the mask hides every key. Only the axes of a workload can make this impossible.
  *
  * Sparse rows. The index of a query determines which key rows it selects:
  *

@@ -4,7 +4,7 @@
  * known to fail. The other rows have spikes (large elements), which make an error in any single column visible:
  *
  *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), so that a wrong or missing epsilon
- *             changes the result. Even a batch of one row detects this error, because its row is row 0.
+ *             changes the result. A batch of one row has row 0, and therefore detects this error, too.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
