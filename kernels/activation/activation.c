@@ -15,15 +15,15 @@
  * Then three values are rounded: the activation, the product and the ground truth. Each rounding changes a value by at
  * most half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol allows three such
  * roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, the sums 1 + erf and 1 + tanh in gelu are
- * near 0, and an absolute error of 2^-24 remains. This error is multiplied by |x| / 2 and by the second half of the
- * row. Where the sums are not 0, |x| / 2 is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x =
- * -8. The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, elements of the second
- * half exceed 2 only in rows whose |gate| is at most 1 and in rows whose |gate| is 128 or more. In rows whose |gate| is
- * at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In rows whose |gate| is 128 or more,
- * nothing cancels. In silu, no terms cancel, and its error is smaller. The second half of a row contains the factors by
- * which the activations are multiplied (input_values.h). In rows with factors up to 2^40, gates are at least -32. The
- * exponent -x of e^-x is thus at most 32, and the relative error of silu is below 3e-6. In rows with still larger
- * factors, gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
+ * near 0, and have an absolute error of up to 2^-24. gelu multiplies this error by |x| / 2 and by the element in the
+ * second half of the row. |x| / 2 is at most 4, because below x = -8, the sums are exactly 0 in float32 and have no
+ * error. The elements of the second half are usually at most 2. Therefore atol is 2e-6. With gelu, elements of the
+ * second half exceed 2 in two kinds of rows: rows whose |gate| is at most 1, and rows whose |gate| is 128 or more. In
+ * the rows with small gates, 1 + erf is at least 0.3, and its relative error is at most 2e-7. In the rows with large
+ * gates, nothing cancels. In silu, no terms cancel, and its error is smaller. The second half of a row contains the
+ * factors by which the activations are multiplied (input_values.h). In rows with factors up to 2^40, gates are at least
+ * -32. The exponent -x of e^-x is thus at most 32, and the relative error of silu is below 3e-6. In rows with still
+ * larger factors, gates are at most -128, and the result is 0 or below 1e-15. If a gate is subnormal in float16
  * (input_values.h), its activation is nearly always subnormal, too. Rounding such an activation to float16 changes it
  * by at most atol. */
 #include "kernels/activation/input_values.h"
@@ -104,8 +104,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* Each row is computed independently of the other rows (rows_of_size). The last of the leading var axes is the number
- * of rows; the other leading var axes have length 1. */
+/* Each row is computed independently of the other rows (rows_of_size). Of the var axes before the last axis, the last
+ * one gets the number of rows, and the others get the length 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];

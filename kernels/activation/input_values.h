@@ -21,8 +21,7 @@
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The values of silu are small,
  * but their products with the factors are large. A reference that rounds the sigmoid of a gate in these rows to 0 is
  * therefore wrong. If a tensor is float16, or if the activation is gelu, rows with row % 16 == 9 are like ordinary
- * rows. The reason is that, for gates from -32 to -16, the values of silu are 0 in float16, and the terms of gelu
- * cancel.
+ * rows: for gates from -32 to -16, silu is 0 in float16, and the terms of gelu cancel.
  *
  * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The
  * product of gate and factor overflows float32, but the activation is below 2^-170 in magnitude, and therefore 0 in

@@ -13,14 +13,14 @@
  * part is empty, v is 0 and s is -infinity. Some implementations return NaN for a token whose parts are all empty.
  * Therefore only the cases of --edge have such tokens.
  *
- * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent
- * then has an error of 204 * ln 2 * 2^-24 = 8e-6, and a quotient of two powers has a relative error of 2e-5. v has an
- * error of 4e-5, because values up to 2 may cancel. Larger values of v occur only where all states but one have weight
- * 0. Therefore the atol of v is 5e-5. The rtol of v allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
- * float16, 1e-5 for float32. After the conversion back to base 2, s has an error of up to three times 8e-6 / ln 2.
- * Therefore the atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all
- * weights alike cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero,
- * because the last bits of 2^x and log2(x) differ between machines. */
+ * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. The product has
+ * an error of 204 * ln 2 * 2^-24 = 8e-6. A weight is a quotient of two powers with such exponents, and has a relative
+ * error of 2e-5. v has an error of 4e-5, because it is a sum of values up to 2, which may cancel. Larger values of v
+ * occur only where all states but one have weight 0. Therefore the atol of v is 5e-5. The rtol of v allows one rounding
+ * to v's dtype: 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for float32. After the conversion back to base 2, s has an
+ * error of up to three times 8e-6 / ln 2. Therefore the atol of s is 1e-4. The tolerance does not depend on the number
+ * of states: an error that affects all weights alike cancels, and an error of a single weight is multiplied by that
+ * weight. No case has a tolerance of zero, because the last bits of 2^x and log2(x) differ between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
  * block in a single vectorised loop. If both sides have the same bits, this loop computes no differences. `add_element`
- * processes every other block, element by element. `add_block` and `add_element` count the same elements as hits,
+ * processes all remaining blocks, element by element. `add_block` and `add_element` count the same elements as hits,
  * because both compute |r - g| and the bound in double, with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
@@ -33,8 +33,8 @@ static double bound_of(struct rule rule, double ground_truth)
 }
 
 /* Returns the ratio |r - g| / bound, where 0/0 is 0 and x/0 is infinity. The ratio is infinity if one side is infinite
- * and the other side is not the same infinity. The ratio is above 1 for every miss, because a quotient of two doubles
- * that is above 1 never rounds to 1. If r or g is NaN, `diff` must be NaN. */
+ * and the other side is not the same infinity. The ratio is above 1 for every miss: if diff > bound, the quotient diff
+ * / bound stays above 1 when it is rounded to double. If r or g is NaN, `diff` must be NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
@@ -70,8 +70,9 @@ static void add_worst(struct compare_sums *sums, struct rule rule, const struct 
 }
 
 /* Returns the threshold for the list of worst elements: an element cannot enter the list if its diff is at most the
- * threshold times its bound. Returns -1 if the list is not full. The threshold is slightly below the smallest ratio in
- * the list, because the product and the ratio are both rounded. */
+ * threshold times its bound. Returns -1 if the list is not full. Products and ratios have rounding errors. Therefore
+ * the threshold is slightly below the smallest ratio in the list, so that it excludes no element that belongs to the
+ * list. */
 static double worst_threshold(const struct compare_sums *sums, struct rule rule)
 {
 	const struct worst *last = &sums->worst[METRICS_WORST - 1];
@@ -113,7 +114,8 @@ static void add_element(struct compare_sums *sums, struct rule rule, int64_t ind
 	sums->norm_ground_truth += g * g;
 }
 
-/* Returns |a - b| of two int64 that a double may not represent exactly. */
+/* Returns |a - b| of two int64. a and b are not converted to double first, because double may not represent them
+ * exactly. */
 static double integer_difference(const void *reference, const void *ground_truth, int64_t index)
 {
 	int64_t a = ((const int64_t *)reference)[index], b = ((const int64_t *)ground_truth)[index];
@@ -250,8 +252,8 @@ static void add_sums(struct compare_sums *to, const struct compare_sums *from, s
 		add_worst(to, rule, &from->worst[i]);
 }
 
-/* Returns whether both tensors have the same bytes in a block. No byte belongs to two blocks, because blocks begin at
- * even elements. */
+/* Returns whether both tensors have the same bytes in a block. Two elements of float4_e2m1 share a byte, but they are
+ * always in the same block, because blocks begin at even elements. */
 static bool have_equal_bits(const struct pair *pair, int64_t first, int64_t count)
 {
 	int64_t begin = dtype_bytes(pair->dtype, first), bytes = dtype_bytes(pair->dtype, first + count) - begin;

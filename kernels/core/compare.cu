@@ -57,8 +57,8 @@ template <enum dtype D> struct zero_count {
 	}
 };
 
-/* Compares and counts two 16-bit floats at a time, as float16. This is correct for bfloat16, too, because non-negative
- * numbers of both dtypes have the same order as their bit patterns, and `limit` is below the bit pattern of float16's
+/* Compares and counts two 16-bit floats at a time, as float16. This is correct for bfloat16, too: in both dtypes, the
+ * larger of two non-negative numbers has the larger bit pattern. `limit` is below the bit pattern of float16's
  * infinity. The counts are also float16 numbers, which represent all integers up to 2048. */
 struct zero_count_pairs {
 	__half2 hits;
@@ -136,8 +136,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct for a score of 0 / 0, which counts as 0. If
- * any other score is NaN, a sum of squares is also NaN, which is_in_range detects. */
+/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct for a score of 0 / 0, which counts as 0. For
+ * any other NaN score, a sum of squares is NaN, too, and is_in_range returns false. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)
@@ -237,12 +237,12 @@ struct course {
 	float max_abs, max_rel;
 	uint32_t misses, zero_hits;
 	chunk_peak worst; /* the warp's chunks with the highest peaks, in lanes 0 … 4 */
-	uint32_t fifth;   /* upper 32 bits of the smallest of the five values `worst` */
+	uint32_t fifth;   /* upper 32 bits of the smallest `worst` in these lanes */
 };
 
 /* Adds a chunk to the warp's list of the five worst chunks if the chunk's peak is high enough; `peak` is the largest
- * score that this lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged, because
- * a warp processes earlier chunks first. This function must not call other functions, because a call would wait for all
+ * score that this lane found. If the chunk's peak equals the fifth peak in the list, the list stays unchanged: the
+ * chunk in the list is the earlier one. This function must not call other functions, because a call would wait for all
  * outstanding loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
@@ -481,8 +481,8 @@ static __device__ __forceinline__ double sum_of(const struct task &task, uint32_
 	return warp < SUMS && piece < pieces ? task.sums[(int64_t)warp * pieces + piece] : 0;
 }
 
-/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early and are complete when
- * publish_sums adds up these sums. */
+/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early, so that publish_sums,
+ * which adds up these sums, does not wait for them. */
 static __device__ __forceinline__ void load_sums(const struct task &task, double (&mine)[SUMS_AHEAD])
 {
 #pragma unroll
@@ -655,9 +655,9 @@ static bool zero_passes(struct rule rule, double size)
 	return size <= rule.atol + share;
 }
 
-/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is one of the two
- * floats next to atol / (1 - rtol), because the rule is evaluated in double, whose rounding errors are far smaller than
- * the distance between two floats. */
+/* Returns the largest float |g| for which an output of 0 passes. is_plain must accept the rule. The result is one of
+ * the two floats next to atol / (1 - rtol): the rule is evaluated in double, and the rounding errors of double are far
+ * smaller than the distance between two floats. */
 static float zero_limit(struct rule rule)
 {
 	float limit = (float)(rule.atol / (1 - rule.rtol));
@@ -744,8 +744,7 @@ int compare_cuda_launch(struct compare_cuda *compare, const void *reference, con
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* The largest possible number of pieces divided by the number of blocks: one long piece and two short pieces per
- * block. */
+/* The largest number of pieces per block: one long piece and two short pieces. */
 enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)

@@ -4,7 +4,7 @@
  * An element passes if |r - g| <= atol + rtol |g|, where r is the reference's element and g the ground truth's. A NaN
  * on either side therefore always fails, and infinities must have the same sign. The output passes if at least the
  * fraction hit_ratio of its elements passes. A single NaN or unmatched infinity fails the output, even if hit_ratio <
- * 1. compare_sums.zero_hits counts the elements for which r = 0 would pass. It shows whether an output of zeros would
+ * 1. compare_sums.zero_hits counts the elements that would pass if r were 0. It shows whether an output of zeros would
  * pass. The margin is the largest |r - g| / (atol + rtol |g|), where 0/0 counts as 0 and x/0 as infinity. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_H
 #define REFTEST_KERNELS_CORE_COMPARE_H
@@ -24,7 +24,7 @@ void compare_host(const void *reference, const void *ground_truth, enum dtype dt
 /* The counts, sums and maxima of one comparison, from which compare_finish computes the metrics. compare_host fills
  * this struct on the CPU, and the CUDA kernel fills it on a GPU. */
 struct compare_sums {
-	int64_t elements, hits, finite, zero_hits; /* zero_hits: the number of elements for which r = 0 would pass */
+	int64_t elements, hits, finite, zero_hits; /* zero_hits: the elements that would pass if the output were 0 */
 	int64_t nan_reference, nan_ground_truth, inf_reference, inf_ground_truth;
 	int64_t unmatched; /* the number of pairs with a NaN on either side, or with an infinity that the other side
 			    * does not match */

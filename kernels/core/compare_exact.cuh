@@ -25,8 +25,8 @@ enum {
  * have a relative error of at most 2^-23. */
 static constexpr float score_error = 0x1p-20f;
 
-/* Limits of a sum of squares. If the sums of squares of a thread's elements are between these limits, no float in the
- * thread's results overflows or loses precision as a subnormal. */
+/* The range of sums of squares for which float is accurate enough: if the sums of squares of a thread's elements are in
+ * this range, no float in the thread's results overflows or loses precision as a subnormal. */
 static constexpr float squares_least = 1e-30f, squares_greatest = 1e37f;
 
 /* The index and the score of an element; `key` is the score as an integer. Of two elements, the worse one has the
@@ -40,8 +40,9 @@ struct place {
  * the lower 32 bits are the complement of the chunk's number. Worse chunks have greater integers. 0 means no chunk. */
 typedef uint64_t chunk_peak;
 
-/* If an element is NaN in the reference or in the truth, its key is key_nan, and the peak of its chunk has the bits
- * peak_nan. key_nan is greater than every other key, and peak_nan is greater than the bits of every other peak. */
+/* The key of an element that is NaN in the reference or in the truth is key_nan, which is greater than every other key.
+ * The peak of a chunk with such an element has the bits peak_nan, which are greater than the bits of every other
+ * peak. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 
@@ -74,7 +75,7 @@ struct task {
 	double atol, rtol;
 	bool fast;                /* whether the rule and the addresses allow the fast path */
 	float atol_float, rtol_float;
-	float zero_limit;         /* the largest |g| for which r = 0 passes */
+	float zero_limit;         /* an output of 0 passes if the magnitude of the truth is at most this */
 	uint32_t zero_limit_bits; /* the bits of `zero_limit`, rounded down to a 16-bit dtype */
 	struct compare_board *board;
 	chunk_peak *candidates; /* [blocks][METRICS_WORST] */
@@ -174,8 +175,8 @@ static __device__ __forceinline__ bool is_finite_pair(struct pair p)
 	return isfinite(p.r) && isfinite(p.g);
 }
 
-/* Returns the score of a pair, diff / bound. The score is above 1 if and only if the element is a miss, because a
- * quotient of two doubles that is above 1 never rounds to 1. The score of an unmatched infinity is infinity. */
+/* Returns the score of a pair, diff / bound. The score is above 1 if and only if the element is a miss: if diff >
+ * bound, the score stays above 1 when it is rounded to double. The score of an unmatched infinity is infinity. */
 static __device__ __forceinline__ double score_of(struct pair p)
 {
 	if (p.diff == 0)

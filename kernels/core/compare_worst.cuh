@@ -97,7 +97,7 @@ static __device__ __noinline__ void list_pairs(const struct task &task, struct s
 	}
 }
 
-/* The packs of the worst chunks that this thread reads: consecutive threads read consecutive packs. */
+/* One thread's share of the packs of the worst chunks. Consecutive threads read consecutive packs. */
 template <enum dtype D> struct worst_packs {
 	static constexpr int in_chunk = chunk<D>::packs * 32, each = (in_chunk + THREADS - 1) / THREADS;
 	static constexpr int count = METRICS_WORST * each;
@@ -114,8 +114,8 @@ template <enum dtype D> struct worst_packs {
 	}
 };
 
-/* Loads this thread's packs. Loads the tensor's first pack instead of a pack that is not on the fast path, so that all
- * loads are unconditional. Returns a mask of the packs that are on the fast path. */
+/* Loads this thread's packs. All loads are unconditional: for a pack that is not on the fast path, the tensor's first
+ * pack is loaded. Returns a mask of the packs that are on the fast path. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
                                                       struct worst_packs<D> *packs)
@@ -137,7 +137,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 }
 
 /* Adds packs to the list: those with a score of at least `least`, those with a NaN, and those with infinities in both
- * tensors. `least` is below the exact limit by more than the error of float. */
+ * tensors. `least` (least_score) is so low that errors of float exclude no element that belongs to the list. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
                                                   const struct worst_packs<D> &packs, uint32_t used, float least)
@@ -166,8 +166,8 @@ static __device__ __forceinline__ void list_packs(const struct task &task, struc
 	}
 }
 
-/* Returns the score that an element must have to be in the list: the peak of the fifth chunk, minus the error of
- * float. */
+/* Returns the lowest score with which an element is added to the list: the peak of the fifth chunk, lowered by more
+ * than the possible error of a score in float. */
 static __device__ __forceinline__ float least_score(const struct shared *shared)
 {
 	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);
@@ -244,9 +244,9 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* Appends elements with score 0 to the result's worst elements, if only `found` elements have a score above 0. The
- * appended elements are the first elements of the tensor that have score 0. Returns the number of worst elements. One
- * thread calls this function. */
+/* If fewer than METRICS_WORST elements have a score above 0 (`found`), appends elements with score 0 to the result's
+ * worst elements: the first such elements of the tensor. Returns the number of worst elements. One thread calls this
+ * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
 {

@@ -3,8 +3,9 @@
  *
  * A row is about one property in which references of a family differ, such as the layout of the state. The row lists
  * the values of this property that a dataset should contain. Each value has a range of numbers. `measure` computes a
- * number from a case, and the case covers the value whose range contains this number. The number depends on roles,
- * modes, dtypes, lengths and scalars, but not on the name of a definition. Verdicts do not depend on coverage. */
+ * number from a case. If the range of a value contains this number, the case covers the value. The number depends on
+ * roles, modes, dtypes, lengths and scalars, but not on the name of a definition. Verdicts do not depend on
+ * coverage. */
 #ifndef REFTEST_KERNELS_CORE_COVERAGE_H
 #define REFTEST_KERNELS_CORE_COVERAGE_H
 
@@ -42,8 +43,8 @@ struct op_coverage {
 /* Returns 1 if the case has the tensor or scalar that row->role names, and 0 if the definition lacks it or the case
  * omits it. */
 double coverage_has(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns 1 if the operation is in the mode that row->other names, or if the Python scalar that row->role names turns
- * this mode on; else 0. `role` may be NULL. */
+/* Returns 1 if the mode that row->other names is on, or if the Python scalar that row->role names turns it on; else 0.
+ * `role` may be NULL. */
 double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
 /* row->role lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of these modes, 2 if it is in
  * the second, …, and 0 if it is in none. */

@@ -14,7 +14,7 @@ extern "C" {
  * to `number`. Returns false if the description does not say so, or if the input is a tensor or a switch. */
 bool described_default(const struct op_arg *arg, double *number);
 
-/* Returns true if described_default returns true and the family knows the default. `op` may be NULL. */
+/* Like described_default, but returns true only if the family knows the default. `op` may be NULL. */
 bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
 
 /* Sets the value of a Python scalar of the case to `number`. If the number stands for a default that the family knows,

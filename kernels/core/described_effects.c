@@ -16,8 +16,8 @@ static const char *word_in(const char *text, const char *const *words)
 	return NULL;
 }
 
-/* Returns the part of a tag in which described_samples searches for words. If the tag names a function, the module of
- * the function is not searched, because a module such as flashinfer.sampling also has functions that draw no
+/* Returns the part of a tag in which described_samples searches for words. If the tag names a function, only the
+ * function's name is searched, and not its module: a module such as flashinfer.sampling also has functions that draw no
  * samples. */
 static const char *words_of_tag(const char *tag)
 {

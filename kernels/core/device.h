@@ -21,7 +21,7 @@ extern "C" {
 
 enum { DEVICE_HANDLE = 64 };
 
-/* A part of a device's memory. Parts are passed to calls that write or compare several of them. */
+/* A part of a device's memory. A call can write or compare several parts. */
 struct device_part {
 	void *memory;
 	const void *bytes;  /* device memory with the bytes of the part; NULL: every byte of the part is `byte` */

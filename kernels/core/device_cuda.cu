@@ -276,8 +276,8 @@ static __global__ void search(const unsigned char *a, struct pattern pattern, in
 	}
 }
 
-/* Starts a search. Several searches may be started one after the other with the same *d->found, which is then the
- * smallest offset that any of them found. */
+/* Starts a search. Several searches may be started one after the other. *d->found is then the smallest offset that any
+ * of them found. */
 static int launch_search(struct cuda_device *d, const void *a, struct pattern pattern, int64_t bytes, struct err *err)
 {
 	const unsigned char *start = (const unsigned char *)a;

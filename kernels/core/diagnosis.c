@@ -233,7 +233,7 @@ static void add_integer_input(struct list *list, const char *name)
 	add(list, (struct op_mistake){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' was limited to 255", name);
 }
 
-/* Adds the mistakes that limit a Python scalar, or a tensor of a few numbers, to a lower or upper limit. */
+/* Adds the mistakes that clamp a Python scalar, or a tensor of a few numbers, at an upper or a lower limit. */
 static void add_limits(struct list *list, const char *name)
 {
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
@@ -388,9 +388,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds that are smaller than one step of the dtype to one step, because some families have bounds of zero.
- * With a bound of zero, a mistake would be refuted if the reference has the mistake but rounds differently. The bounds
- * are widened only if the reference misses the truth even with the wider bounds. */
+/* Widens bounds that are smaller than one step of the dtype to one step. Some families have bounds of zero: with such a
+ * bound, a reference that contains a mistake, but rounds differently from the oracle, would seem not to contain it. The
+ * wider bounds are used only if the reference misses the truth with these bounds, too. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -419,8 +419,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What the outputs for a set of input values show about a mistake. If the reference passes on the set, the set may
- * refute a mistake, but is no evidence for one. */
+/* What the outputs for a set of input values show about a mistake. If the reference's outputs for the set are correct,
+ * they can refute a mistake (REFUTES), but never confirm one (AGREES). */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)
@@ -501,7 +501,7 @@ static void free_inputs(const struct op_problem *problem, struct tensor *in)
 
 /* Prepares a set of a case that the reference passed. The reference's outputs are not stored, but they were within the
  * bounds of the truth. If the reference contains a mistake, the outputs that are computed here with this mistake are
- * therefore within twice the bounds. */
+ * near the reference's outputs, so twice the bounds are applied to them. */
 static void prepare_passed(struct passed_sets *all, const struct op *op, const struct op_case *c,
 			   const struct prepared *first)
 {
@@ -575,8 +575,8 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the processor time of this process, on which other programs
-							 * have no influence */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* the processor time of this process: other programs do
+							 * not influence it */
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -641,7 +641,7 @@ struct search {
 	struct list list;
 	struct prepared *sets;
 	int count;
-	struct passed_sets *passed; /* NULL until the first mistake agrees */
+	struct passed_sets *passed; /* NULL until a mistake agrees with the failed case */
 	struct diagnosis *diagnosis;
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */
@@ -659,8 +659,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake multiply the same output by the same number, rounded to
- * different numbers of digits. */
+/* Returns true if mistake i and the first reported mistake both multiply the same output by a number. As both mistakes
+ * explain the case, the two numbers are the same, except that they are rounded to different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_mistake *first = &search->list.items[search->first], *this = &search->list.items[i];
@@ -669,8 +669,7 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
-/* Returns true if any of the mistakes 0 … before - 1 explains the case and has `in_oracle` as its number in the
- * family. */
+/* Returns true if one of the mistakes 0 … before - 1 explains the case and has this value of op_mistake.in_oracle. */
 static bool is_told(const struct search *search, int before, int in_oracle)
 {
 	for (int k = 0; k < before; k++)
@@ -777,8 +776,8 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 	diagnosis->count = 0;
 	if (diagnosis->complete && differs(search->sets, count))
 		try_all(search);
-	/* If a vague mistake or too many mistakes explain the case, the result is incomplete. An incomplete result does
-	 * not contradict a mistake that another case reports. */
+	/* If a vague mistake or too many mistakes explain the case, the result is incomplete. If another case reports a
+	 * mistake, an incomplete result of this case does not speak against that mistake. */
 	if (search->vague)
 		diagnosis->complete = false;
 	if (diagnosis->count > DIAGNOSIS_MOST) {

@@ -31,12 +31,13 @@ struct diagnosis_passed {
 
 /* What is known about the mistake in the reference of a definition. Initially, all members are 0. */
 struct diagnosis {
-	/* Bit i is set if mistake i is refuted: mistake i does not explain one of the definition's failed cases, or
-	 * contradicts a case that passed. The number i of a mistake depends only on the problem. */
+	/* Bit i is set if mistake i is refuted: at least one failed case of the definition is not explained by mistake
+	 * i, or a reference with mistake i would fail a case that passed. The number i of a mistake depends only on the
+	 * problem. */
 	unsigned char refuted[DIAGNOSIS_MISTAKES / 8];
 	unsigned char found[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explained an earlier case */
-	/* Whether all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
-	 * case. */
+	/* Whether the result for the last case is complete: all mistakes of the family, and all mistakes that explained
+	 * an earlier case, were tried on it, and neither a vague mistake nor too many mistakes explain it. */
 	bool complete;
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */

@@ -1,5 +1,5 @@
 /* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. Functions that GPU
- * code also needs are in the header. The functions for runs switch on the dtype once, outside of the loop.
+ * code also needs are in the header. The functions for runs choose the code for the dtype once, before their loop.
  *
  * A double that is stored as a narrow float must be rounded only once. It is therefore first truncated to a float whose
  * last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then gives the same

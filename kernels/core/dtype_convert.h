@@ -101,8 +101,8 @@ HOST_DEVICE static inline uint32_t float_sign(float value)
 }
 
 /* Converts float16 to float without branches, for use in loops. Shifts exponent and fraction into place, and corrects
- * the bias. A subnormal float16 is converted as a normal number with an additional leading one, which is then
- * subtracted exactly. This avoids arithmetic on subnormal floats, which is a hundred times slower on some processors.
+ * the bias. For a subnormal float16 x, the bits of the normal float 2^-14 + x are made, and 2^-14 is then subtracted,
+ * which is exact. This avoids arithmetic on subnormal floats, which is a hundred times slower on some processors.
  * Infinities and NaN get the largest exponent and keep their fraction. */
 HOST_DEVICE static inline float float_from_f16(uint16_t bits)
 {
@@ -175,10 +175,10 @@ HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if (bits == 0 || bits > 0x7f800000u)
-		return 255; /* the code of NaN, the result for zero, negative numbers and NaN */
+		return 255; /* NaN: zero, negative numbers and NaN become NaN */
 	if (bits < 0x00600000u)
 		return 0; /* the value is nearer to 2^-127 than to 2^-126 */
-	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is at least 1.5, the midpoint */
+	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand (1 … 2) is at least 1.5 */
 
 	return (uint8_t)(code > 254 ? 255 : code);
 }
@@ -229,9 +229,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value directly to the
- * dtype, not first to float. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
- * any value except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. dtype_store rounds the double only once,
+ * directly to the dtype. For integers, it rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any
+ * value except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 

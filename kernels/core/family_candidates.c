@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text contains one of these words, the definition may compute more than the operation of the family that the text
- * names, or another operation. */
+/* If a text names a family and contains one of these words, the definition may compute another operation, or more than
+ * the operation of that family. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",

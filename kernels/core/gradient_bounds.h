@@ -1,9 +1,9 @@
 /* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills the inputs of this problem,
  * and applies bounds to gradients.
  *
- * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
- * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the
- * gradients of the loss with respect to each floating-point x:
+ * The inputs of the gradient problem are the inputs of the definition and, for each floating-point output of the
+ * definition, the gradient of the loss with respect to this output. The outputs of the gradient problem are the
+ * gradients of the loss with respect to the floating-point inputs of the definition:
  *
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
@@ -36,10 +36,11 @@
  *
  *   8 (atol + rtol (RMS(truth) + |truth|))
  *
- * If 10^7 errors have a normal distribution, the largest of them is 5.3 times their standard deviation. The factor is 8
- * rather than 5.3, because errors are larger where the summed terms are larger. With an rtol of 0.005, an element that
- * is 0 by mistake is detected if its true value exceeds 1/24 of the tensor's RMS. With an rtol of 0.02, the true value
- * must exceed 1/5 of the RMS. A gradient of zeros passes only if the truth consists of zeros. */
+ * If 10^7 errors have a normal distribution, the largest of them is 5.3 times their standard deviation. The errors of a
+ * gradient vary more than that, because they are larger where the summed terms are larger. Therefore the factor is 8.
+ * With an rtol of 0.005, an element that is 0 by mistake is detected if its true value exceeds 1/24 of the tensor's
+ * RMS. With an rtol of 0.02, the true value must exceed 1/5 of the RMS. A gradient of zeros passes only if the truth
+ * consists of zeros. */
 #ifndef REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 #define REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 
@@ -102,8 +103,8 @@ struct op_problem gradient_forward_problem(const struct op_problem *gradients, s
  * gradient. */
 int gradient_input_of(const struct op_problem *gradients, int output);
 int gradient_given_of(const struct op_problem *gradients, int forward_output);
-/* gradient_stepping returns the input to which the step `step` belongs. gradient_step_of returns the step of the input
- * `input`. */
+/* In the gradient problem, each input "step:x" is the step of an input x. gradient_stepping returns the index of x for
+ * the index of "step:x", and gradient_step_of returns the index of "step:x" for the index of x. */
 int gradient_stepping(const struct op_problem *gradients, int step);
 int gradient_step_of(const struct op_problem *gradients, int input);
 

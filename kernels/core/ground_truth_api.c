@@ -22,8 +22,8 @@ struct request {
 	struct op_problem problem;
 	struct op_case op_case;
 	const struct op *op;
-	const struct rule *tolerance; /* the definition's tolerance for each output; a negative member is a bound that
-				       * the definition does not state */
+	const struct rule *tolerance; /* the definition's tolerance for each output; a negative member: the definition
+				       * does not state this bound */
 	bool sizes;                   /* whether the request must have a value for every var axis */
 };
 

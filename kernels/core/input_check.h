@@ -15,8 +15,8 @@ bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
                   struct err *err);
 
-/* Like check_numbers. If `rows` is not NULL, checks only the rows (slices along the input's first dimension) whose
- * element of `rows` is not 0. */
+/* Like check_numbers. If `rows` is not NULL, checks only some rows (slices along the input's first dimension): row i is
+ * checked if rows[i] is not 0. */
 int check_numbers_of_rows(const struct op_case *c, const struct tensor *in, int input, const uint8_t *rows, bool finite,
                           const char *why, struct err *err);
 

@@ -41,8 +41,7 @@ struct span {
 	int64_t first, last, step, count;
 };
 
-/* Finds the indices of an axis at which there are misses. Returns false if the distance from one such index to the next
- * is not constant. */
+/* Finds the indices of an axis at which there are misses. Returns false if these indices are not evenly spaced. */
 static bool read_span(const bool *at, int64_t length, struct span *span)
 {
 	*span = (struct span){.first = -1, .step = 1};
@@ -60,7 +59,8 @@ static bool read_span(const bool *at, int64_t length, struct span *span)
 	}
 	if (span->count < 1)
 		return false;
-	/* If the step is above 1, there must be at least three indices, and they must cover the whole axis. */
+	/* If the step is above 1, there must be at least three indices, and they must reach from one end of the axis to
+	 * the other. */
 	return span->step == 1 || (span->count >= 3 && span->first < span->step && span->last + span->step >= length);
 }
 
@@ -88,9 +88,9 @@ static const char *verb_of(const struct misses *misses)
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
 }
 
-/* Returns true if the reference has the same value, 0 or NaN, in the whole region. Not every element of the region is a
- * miss, because the truth may be near 0, too. If an axis does not restrict the region, its element of `spans` is the
- * whole axis. */
+/* Returns true if the reference has the same value, 0 or NaN, in the whole region. Not every element of such a region
+ * is a miss: if the reference computes 0, elements pass where the truth is near 0. If an axis does not restrict the
+ * region, its element of `spans` is the whole axis. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
 {
 	for (int64_t i = 0; i < found->elements; i++) {

@@ -10,9 +10,9 @@
  * modulo a number, or the whole axis.
  *
  * Returns false if the misses (the elements that exceed the tolerance rule) form no such region. The region must
- * contain all misses, and at least half of its elements must be misses. (Fewer misses are enough if the reference
- * computed 0 for all elements of the region, or NaN for all.) The whole output counts as a region only if the reference
- * computed 0 or NaN for all misses. Both tensors are on the host. */
+ * contain all misses, and at least half of its elements must be misses. If the reference computed 0 for all elements of
+ * the region, or NaN for all of them, fewer misses are enough. The whole output counts as a region only if the
+ * reference computed 0 or NaN for all misses. Both tensors are on the host. */
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size);
 

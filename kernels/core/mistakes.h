@@ -1,9 +1,10 @@
 /* mistakes - the functions that the tables op.mistakes use to change a case, its inputs or its outputs.
  *
- * A parameter `role`, op_mistake.role and op_mistake.other are each the name of a role in op.roles, or the name of an
- * input or output of the definition. Tensors are copied before they are changed. A changed float tensor becomes
- * float64, so that the change is not rounded. Float outputs remain float64 until all changes are made. A function
- * returns false if the case has no tensor of the role, or if the change is not possible for the tensor. */
+ * Roles are strings: op_mistake.role, op_mistake.other and parameters named `role` contain the name of a role in
+ * op.roles, or the name of an input or output of the definition. Tensors are copied before they are changed. A changed
+ * float tensor becomes float64, so that the change is not rounded. Float outputs remain float64 until all changes are
+ * made. A function returns false if the case has no tensor of the role, or if the change is not possible for the
+ * tensor. */
 #ifndef REFTEST_KERNELS_CORE_MISTAKES_H
 #define REFTEST_KERNELS_CORE_MISTAKES_H
 
@@ -20,10 +21,10 @@ struct op_variation {
 	 * between calls. NULL if this variation is of the first set. */
 	const struct op_case *first_case;
 	const struct tensor *first_in, *first_out;
-	/* True if a narrower mistake would change these inputs in the same way. The outputs for these inputs are then
-	 * no evidence for or against the mistake. */
+	/* True if a narrower mistake would change these inputs in the same way as this mistake. Outputs that agree with
+	 * this mistake are then no evidence for it. */
 	bool vague;
-	bool unchanged; /* whether the last change of an input left all of its elements as they were */
+	bool unchanged; /* whether the most recent change of an input changed none of its elements */
 	void **memory; /* the memory of the changed tensors, owned */
 	int memory_count;
 };
@@ -32,8 +33,8 @@ struct op_variation variation_open(const struct op *op, const struct op_case *c,
 void variation_close(struct op_variation *v);
 /* Calls op_mistake.before, the oracle and op_mistake.after. Returns false if there is nothing to change, or if the
  * oracle rejects the inputs. `right` contains the correct outputs; its float tensors are float64. If the mistake
- * changes only outputs, `right` is copied and the copy is changed. If `right` is NULL, the oracle computes the outputs
- * that are changed. */
+ * changes only outputs, it changes a copy of `right`. If `right` is NULL, it changes the outputs that the oracle
+ * computes. */
 bool variation_run(struct op_variation *v, const struct op_mistake *mistake, const struct tensor *right);
 
 /* Return the index of the input or output that has the role `role`, or -1. */

@@ -1,5 +1,5 @@
 /* norm_epsilon - finds the epsilon of a norm in a definition's const axes, name, tags and description. The schema of
- * definitions has no member for an epsilon, and the source code of the reference must not be read. */
+ * definitions has no member for an epsilon, and an op family must not read the source code of the reference. */
 #ifndef REFTEST_KERNELS_CORE_NORM_EPSILON_H
 #define REFTEST_KERNELS_CORE_NORM_EPSILON_H
 
@@ -30,9 +30,9 @@ double epsilon_scalar(const struct op_case *c, int input);
 /* Sorts `values` and returns the median, or 0 if `count` is 0. */
 double epsilon_median(double *values, int64_t count);
 
-/* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference, and `spread` is the largest
- * subtrahend; if the median is far below `spread`, *eps is 0. Returns -1 with a message in `err` if fewer than 0.9
- * times `elements` estimates agree with the median, or if epsilon_round cannot round the median. */
+/* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference a - b, and `spread` is the
+ * largest b. If the median is far below `spread`, *eps is 0. Returns -1 with a message in `err` if the number of
+ * estimates near the median is below 9/10 of `elements`, or if epsilon_round cannot round the median. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one

@@ -143,8 +143,9 @@ struct op_range {
  * of a block. */
 struct op_reach {
 	int64_t most;  /* at least one case has this length or a greater one; 0 if the length follows from other axes */
-	int64_t block; /* one length is a multiple of `block`, and another is one more than a multiple. If `block` is a
-		        * power of two, this is then also true for smaller powers of two. 0: no block size is tested. */
+	int64_t block; /* one length is a multiple of `block`, and another is one more than a multiple. The same is
+		        * true for powers of two below `block` if `block` is a power of two. 0: no block size is
+		        * tested. */
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -196,15 +197,14 @@ struct op_mistake {
 	bool (*after)(struct op_variation *variation, const struct op_mistake *mistake);
 	const char *role, *other; /* the roles of the tensors that are changed or read, as in op.roles */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
-	int in_oracle;            /* the value of op_case.mistake when the oracle runs; op_case.mistake_by is then
-				   * `by` */
+	int in_oracle;            /* the oracle gets this value in op_case.mistake, and `by` in op_case.mistake_by */
 	/* The mistakes that are narrower than this one. Each number is the member `in_oracle` of an earlier row of the
-	 * table; 0 ends the list. The outputs of a reference with a narrower mistake also agree with this mistake, for
-	 * example because this mistake leaves the order of ties open. If a narrower mistake explains a case, this one
-	 * is not reported. */
+	 * table; 0 ends the list. If a reference contains a narrower mistake, its outputs also agree with this mistake,
+	 * for example because this mistake allows any order of ties. If a narrower mistake explains a case, this one is
+	 * not reported. */
 	int narrower[OP_NARROWER];
-	/* If true, the mistake is tried only where op.check would accept the changed inputs from a workload. This is
-	 * needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
+	/* If true, the mistake is tried only if op.check accepts the changed inputs as if a workload provided them.
+	 * This is needed if the mistake changes indices, because the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
@@ -224,9 +224,9 @@ struct op {
 
 	/* `roles` and `modes` each end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
 	 * which the offsets in `roles` refer. `bind` is called for a problem that `match` accepted with this variant,
-	 * and must assign exactly one role to every input and output. `modes` is NULL if the variant says only which
-	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL, and the members of the
-	 * forward family are used. */
+	 * and must assign exactly one role to every input and output. `modes` is NULL if variants differ only in which
+	 * optional roles are present. In an op.gradient, `roles`, `bind` and `modes` are NULL; the forward family's
+	 * `roles`, `bind` and `modes` are used instead. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
 	const struct op_mode *modes;
@@ -243,8 +243,8 @@ struct op {
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
-	/* Writes the constants for which the schema has no member (at most OP_CONSTANTS), and returns their number.
-	 * NULL: the family has no such constants. */
+	/* Writes the constants that the schema of definitions cannot express, such as an epsilon, and returns their
+	 * number, at most OP_CONSTANTS. NULL: the family has no such constants. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 
 	/* Returns the tolerance rule of an output, or of an input with its own truth (op.in_place). Each family derives
@@ -286,8 +286,8 @@ struct op {
 	 * the output's dtype. `in` holds problem->input_count tensors on the host, equal to the inputs of the
 	 * reference. `out` starts with the output_count outputs of the problem. After the outputs, at op_own_place,
 	 * there is an entry for each input that has its own truth. If the `data` of such an entry is NULL, its truth is
-	 * not requested. A family whose inputs have no truth of their own never accesses the entries after the outputs.
-	 * Returns 0 or -1. */
+	 * not requested. If no input has its own truth, the oracle must not access entries after the outputs. Returns 0
+	 * or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Computes unknown constants, whose value is NaN, from the outputs of the reference for a case with probe = 1.
@@ -316,9 +316,9 @@ struct op {
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
 	                  const struct metrics *const *metrics, struct err *why);
 
-	/* Compares an output with the truth if `rule` does not apply to each element but, for example, to the norm of
-	 * the output. Runs on the host. Writes `metrics` and, if the output does not pass, `why`. NULL: the rule
-	 * applies to each element. */
+	/* Compares an output with the truth, in a family whose `rule` applies to the output as a whole, for example to
+	 * its norm, and not to each element. Runs on the host. Writes `metrics` and, if the output does not pass,
+	 * `why`. NULL: the rule applies to each element. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
 

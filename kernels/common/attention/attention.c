@@ -158,8 +158,8 @@ enum { PARALLEL_FROM = 1 << 20 };
 
 /* A pair is a query and a head. TOGETHER pairs that read the same keys and values are processed together. KEYS keys
  * form a block. In a block, element d of the first key is followed by element d of the other keys. These KEYS elements
- * form a vector, which is loaded once for all pairs. In a vector of sums, each lane is the sum of one key, so the lanes
- * are never added to each other. */
+ * form a vector, which is loaded once for all pairs. A sum of products is also such a vector: lane i contains the sum
+ * for key i, so lanes are never added to each other. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -256,8 +256,7 @@ struct query_row {
 };
 
 struct query_rows {
-	int64_t count, least, most; /* least, most: the smallest and the largest `seen` of all elements of the array
-				     * `of` */
+	int64_t count, least, most; /* least, most: the smallest and the largest of[i].seen */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */
@@ -470,8 +469,8 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 
 /* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. The heads are the
  * `group` heads that read kv head query_rows->kv_head; they are numbered from 0. Pair i consists of query (i / group)
- * and head (i % group). `room` is scratch memory for one query. In query_rows->query, elements of pairs after the last
- * pair are not used. */
+ * and head (i % group). `room` is scratch memory for one query. If fewer than TOGETHER pairs are left, the remaining
+ * columns of query_rows->query are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {

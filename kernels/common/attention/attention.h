@@ -54,7 +54,7 @@ enum attention_mistake {
 	ATTENTION_NO_MAXIMUM,   /* exponentials are computed in float32, without subtracting the largest logit */
 	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
-	ATTENTION_MISTAKES      /* from this number on: mistakes that a single family defines */
+	ATTENTION_MISTAKES      /* mistakes of a single family have numbers from here on */
 };
 
 /* The range of queries and the range of keys of one sequence. In sparse attention, each query counts as a sequence. */

@@ -16,8 +16,8 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 }
 
 /* Finds the query, the keys and the values. The query has the same first two axes as the output (queries and heads).
- * The other two float tensors are the keys and the values. If the function confuses the keys with the values,
- * attention_validate notices the error only if their head dims differ. */
+ * The other two float tensors are the keys and the values. If this function takes the values for the keys,
+ * attention_validate notices it only if the head dims of keys and values differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {

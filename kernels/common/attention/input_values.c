@@ -12,12 +12,13 @@
  *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
  *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
  *           and rounding the weights changes the outputs by more than the tolerance. In long sequences, outputs are
- *           smaller. Therefore atol also has an upper limit: 2^-8 (1/150 of the standard deviation of v) for n up to 2
- *           e^(s^2), and half of this each time n becomes four times as large. rtol is 1e-2 for bfloat16, because the
- *           final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
- *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, logits are float32 sums of 128 to 576 products with a
- *           magnitude of 500. Their error is up to 1e-4 (measured: 3e-5), and |lse| is about 400. An error of 2 % in
- *           the scale changes lse by 0.05 in most rows. */
+ *           smaller. Therefore atol also has an upper limit. For n up to 2 e^(s^2), the limit is 2^-8, which is 1/150
+ *           of the standard deviation of v. For larger n, the limit is halved each time n becomes four times as large.
+ *           rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is
+ *           2^-9, which is two ulps. For float32, rtol is 1e-3.
+ *   lse     atol is 2^-13 and rtol is 1e-5. Where queries are large, a logit has a magnitude of about 500, and is a
+ *           float32 sum of 128 to 576 products. The error of such a logit is up to 1e-4 (measured: 3e-5), and |lse| is
+ *           about 400. An error of 2 % in the scale changes lse by 0.05 in most rows. */
 #include "kernels/common/attention/input_values.h"
 
 #include <math.h>
@@ -43,7 +44,7 @@ enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
 enum { SHARE = -1 }; /* a value in the table queries_of: the number of queries is random */
 
-enum { PLANNED = 1 << 16 }; /* attention_rule computes plans of at most this many sequences */
+enum { PLANNED = 1 << 16 }; /* attention_rule computes no plan for a case with more sequences (longest_of) */
 
 static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
 static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
@@ -303,8 +304,8 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* In sparse attention, the list of key rows that one query sees. Entry j of the list is row (start + j * stride) %
- * reachable, counting only the `reachable` rows that queries may list. */
+/* In sparse attention, the list of key rows that one query sees. Queries may list only some rows, numbered from 0 to
+ * `reachable` - 1. Entry j of the list has the number (start + j * stride) % reachable. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
@@ -571,7 +572,7 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 }
 
 /* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all logits of the query
- * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first elements of keys are at least
+ * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first element of every key is at least
  * 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
@@ -606,8 +607,8 @@ static int least(int a, int b)
 }
 
 /* Lone keys (input_values.h) and their values are multiplied by a power of 2. Returns the exponent of this power for
- * `input`. With this exponent, nothing overflows if a reference converts keys and values to the queries' dtype, which
- * it may, or values to the output's dtype, which it must. */
+ * `input`. The elements also fit in the dtype of the queries, because a reference may convert keys and values to that
+ * dtype. The values also fit in the dtype of the output. */
 static int loud_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	bool value = input == roles->value, first = input == roles->key[0], second = input == roles->key[1];
@@ -659,8 +660,8 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Writes the lengths of the last pages. If the workload provides the sequences, every length is at least 1, because a
- * sequence that has no page in the plan may have one in the workload. */
+/* Writes the lengths of the last pages. A sequence that has no page in the plan has the length 0. If the workload
+ * provides the sequences, this sequence may have a page after all, so all lengths are at least 1. */
 static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
                       struct tensor *out)
 {
@@ -750,8 +751,8 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* Returns the number of keys of the longest sequence, or the number of all keys, which is an upper bound. If the
  * workload provides the lengths, returns the upper bound, because the lengths may not be loaded yet. If there are more
- * than PLANNED sequences, also returns the upper bound, because the plan may not fit in memory (the size of the case is
- * checked only after the tolerances are computed). */
+ * than PLANNED sequences, also returns the upper bound: their plan may not fit in memory, because the size of the case
+ * is checked only after the tolerances are computed. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -791,8 +792,7 @@ struct rule attention_rule(const struct op_case *c, int output)
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
- * preset has a list of lengths, the list determines these totals, except if a const axis fixes the number of
- * sequences. */
+ * preset has a list of lengths, and no const axis fixes the number of sequences, the list determines these totals. */
 struct attention_preset {
 	int64_t batch, queries, keys;
 	enum attention_list list;
@@ -862,8 +862,8 @@ static int64_t page_elements(const struct op_arg *cache, const int64_t *row)
 	return page;
 }
 
-/* Enlarges the caches to the number of pages of the first row of `pools` in which a cache of that size has at most
- * `elements` elements. */
+/* Enlarges the caches to pools[i].pages pages. i is the first row of `pools` for which such a cache has at most
+ * pools[i].elements elements. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -961,8 +961,8 @@ int attention_sizes(const struct op_problem *problem, int variant, enum op_size 
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
-/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, because their range
- * says nothing about a case. */
+/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers: they only have to be
+ * valid, so their range says nothing about a case. */
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
@@ -1004,7 +1004,7 @@ static int64_t most_queries(const struct op_problem *problem, const struct atten
 	return most;
 }
 
-/* The number of pages of a cache follows from other axes, so nothing is returned about it. */
+/* Returns zeros for the number of pages of a cache, because it follows from other axes. */
 struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;

@@ -16,9 +16,9 @@
  *
  * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
  * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
- * unused. If the axes leave no room for the lengths of these eight roles, all sequences are plain. If a workload's axes
- * have more queries than keys, some sequences have more queries than keys. The presets never have such axes, because
- * definitions disagree about the output of a query from which a causal mask hides every key.
+ * unused. If the axes are too short for the lengths in the table above, all sequences are plain. With a causal mask, a
+ * sequence with keys has at least as many keys as queries, because definitions disagree about the output of a query
+ * from which the mask hides every key. Only the axes of a workload can make this impossible.
  *
  * Sparse rows. The index of a query determines which key rows it selects:
  *
@@ -51,18 +51,19 @@
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
  * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
- * As -10000 exceeds every logit of a deep query, the output of such a reference is wrong. Logits of different keys are
- * equal or at least 512 apart, so the result is the same whether a reference scales the query or the logits. If the
- * dtype of the queries cannot represent a first element so far below 0, there are no deep queries.
+ * As -10000 exceeds every logit of a deep query, the output of such a reference is wrong. The logits of two keys are
+ * equal or differ by at least 512, so only the keys with the largest logit have a weight. The rounding errors of a
+ * reference that scales the query instead of the logits therefore do not change the weights. If the dtype of the
+ * queries cannot represent a first element so far below 0, there are no deep queries.
  *
  * Lone keys. If a sequence has only one key, this key is "lone", and the output is its value. In sparse attention, row
  * 7 is the lone key of query 1. The values of lone keys are uniform on [-2^18, 2^18), and most of them overflow
  * float16; in a tensor of float16, they are uniform on [-2^14, 2^14). The values of other keys are not so large,
- * because the rounding errors of their sums would exceed the bound of the output. In the lone key itself, only element
- * 1 is so large (up to 2^10 in float16). A dot product then has only one large term, and no large terms cancel. For the
- * same reason, if keys have two parts, only one part has a large element 1: the first part in the first set of values,
- * the second part in the second set. If the first part of the keys is also the value, element 1 of the output is then
- * large.
+ * because the rounding errors of their sums would exceed the bound of the output. In the lone key itself, only the
+ * element with index 1 is so large (up to 2^10 in float16). A dot product then has only one large term, and no large
+ * terms cancel. For the same reason, if keys have two parts, only one part has a large element: the first part in the
+ * first set of values, the second part in the second set. If the first part of the keys is also the value, the element
+ * of the output with index 1 is then large, too.
  *
  * The default cases contain no input for which correct implementations give different outputs. Such inputs are: a query
  * from which a causal mask hides every key of its sequence, a page number or sparse row that occurs twice in one
@@ -85,7 +86,7 @@ struct attention_recipe {
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
 	int bits;            /* number of fraction bits of an element; the dtype represents this many bits exactly */
 	int loud;    /* lone keys and their values are multiplied by 2^loud */
-	int is_key;  /* is only element 1 of a lone key multiplied? */
+	int is_key;  /* is this a tensor of keys? Then only the element of a lone key with index 1 is multiplied. */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
 	 * pointer is NULL, every row is used. */
 	const uint8_t *used;

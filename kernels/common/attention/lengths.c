@@ -6,9 +6,9 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* How many sequences a case with a list has: the number of the list's parts, attention_block() or
- * attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block sequences; of those that follow the parts, only the last
- * one has keys. */
+/* How many sequences a case with a list has. PARTS_ONLY: sequence 0 and one sequence for each part of the list. BLOCK:
+ * attention_block(). PAST_BLOCK: attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block(), but of the sequences
+ * after the parts, only the last one has keys. */
 enum sequences { PARTS_ONLY, BLOCK, BLOCK_WITHOUT_KEYS, PAST_BLOCK };
 
 /* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. Unless `sequences` is
@@ -99,7 +99,7 @@ static const struct list lists[LISTS] = {
     [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
 };
 
-/* In lists of many sequences, the sequences after the first `count` that may have keys use these lengths in turn. */
+/* The lengths of a sequence b that follows the parts of a list and may have keys (part_of): row (b - 1) % LATER. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {1, 2}, {1, 2}},
                                                           {{1, 0}, {1, 2}, {1, 1}, {1, 2}}};
@@ -131,10 +131,10 @@ bool attention_near_power(int64_t number)
 }
 
 /* Returns the lengths of sequence b, which must not be sequence 0. Of the sequences after the first `count`, the last
- * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences whose index is a power
- * of two, or one more or one less than a power of two, also have keys, except in a list with BLOCK_WITHOUT_KEYS. All
- * other sequences after the first `count` have one query and no key, because a reference that loops over sequences takes
- * time for each sequence with keys. */
+ * one has keys, so a reference that omits the last sequence gives a wrong output. Most sequences with an index near a
+ * power of two (attention_near_power) also have keys, except in a list with BLOCK_WITHOUT_KEYS. All other sequences
+ * after the first `count` have one query and no key, because a reference that loops over sequences takes time for each
+ * sequence with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
@@ -166,9 +166,9 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 	}
 }
 
-/* Returns the totals of a case with `batch` sequences. The sums over sequences 1, 2, … differ between the two sets of
- * input values. Each total is the larger of the two sums plus the smallest length of sequence 0. If sequence 0 is the
- * only sequence, it has at least two pages. */
+/* Returns the totals of a case with `batch` sequences. The lengths of sequences 1, 2, … have different sums in the two
+ * sets of input values. A total is the larger of these two sums, plus the smallest length that sequence 0 may have. If
+ * sequence 0 is the only sequence, it has at least two pages. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};

@@ -15,16 +15,16 @@
  *           key, which keeps the case fast. In the second set, the first and the last sequence are exchanged: the
  *           longest sequence is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
- *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
- *           Sequence 0 has more than 1024 queries in the first set only, because its queries take most of the case's
- *           time. 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
+ *           cases, sequence 0 has 1025 queries in the first set and 512 queries in the second set. It always has one
+ *           more key than queries. Its queries take most of the case's time, so only the first set has more than 1024
+ *           of them; 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
  *           few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
  *           attention_block(). After the first few sequences, only the last one has keys.
  *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
- * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, it is one
- * more than a multiple of attention_block(). */
+ * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, the total
+ * number of queries is one more than a multiple of attention_block(). */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -37,7 +37,8 @@
 extern "C" {
 #endif
 
-/* The minimum number of keys of the longest sequence in a BLOCKS list, without and with latent heads. */
+/* The longest sequence in a BLOCKS list has at least LIST_LONGEST keys or, with latent heads, LIST_LATENT_LONGEST
+ * keys. */
 enum { LIST_LONGEST = 2100, LIST_LATENT_LONGEST = 4200 };
 
 enum attention_list {
@@ -85,8 +86,8 @@ enum attention_list attention_list_of(const struct attention_totals *totals);
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 
-/* Returns true if the first and the last sequence of a list must be exchanged, as in the second set of a BLOCKS list.
- * The longest sequence is then the last one, and the first one has few keys. */
+/* Returns true for the second set of a BLOCKS list. The caller must then exchange the lengths of the first and the last
+ * sequence, so that the longest sequence is the last one, and the first one has few keys. */
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents);
 
 #ifdef __cplusplus

@@ -62,8 +62,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_mista
 	       variation_scale(v, mistake->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* With the mistake, the scale is 1 / sqrt(n). Returns n, which is `dim`, or the head dim if `dim` is 0. If `dim` equals
- * the head dim, returns 0, because the row of the table of mistakes whose `dim` is 0 already is this mistake. */
+/* With the mistake, the scale is 1 / sqrt(n). Returns n, which is `dim`, or the head dim if `dim` is 0. Returns 0 if
+ * `dim` is not 0 but equals the head dim: the table of mistakes has a row with `dim` 0, which is the same mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-/* ATTENTION_PAGE is the maximum page size. With this limit, the number of keys fits in 64 bits, because tensors have at
- * most 2^48 bytes. */
+/* ATTENTION_PAGE is the maximum page size. A tensor has at most 2^48 bytes, so kv_indices has less than 2^47 pages, and
+ * the number of keys fits in 64 bits. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
 /* The variants that op.match of every attention family can return. dsa_paged has a third variant. */

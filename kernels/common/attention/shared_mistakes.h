@@ -18,7 +18,7 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_mistake *mis
 bool attention_first_query(struct op_variation *v, const struct op_mistake *mistake);
 /* The mistake: the dot products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_mistake *mistake);
-/* Two mistakes for definitions in which q and k are longer than v, because they end with a rotary part.
+/* Two mistakes for definitions in which q and k end with a rotary part, so that they are longer than v.
  * attention_no_tail sets the rotary part of q to 0. attention_keys_for_values uses k without its rotary part as v. */
 bool attention_no_tail(struct op_variation *v, const struct op_mistake *mistake);
 bool attention_keys_for_values(struct op_variation *v, const struct op_mistake *mistake);

@@ -13,8 +13,8 @@
 enum { KEPT_EVERY = 64 }; /* the number of tokens between two saved states */
 
 /* The working data of a gradient case. of[i] is the gradient of input i of the definition, or NULL if it is not
- * requested. If all sequences share an input, its gradient is stored once for each sequence, so that threads do not
- * write to the same memory. */
+ * requested. If all sequences share an input, such as A_log, `of` has one gradient for each sequence, so that threads
+ * do not write to the same memory. */
 struct reverse {
 	struct recurrence_work w;
 	const struct tensor *output, *new_state; /* the given gradients of the outputs; new_state: NULL if there is no

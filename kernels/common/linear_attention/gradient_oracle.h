@@ -15,8 +15,8 @@
  * (norms, sigmoids, softplus, A_log, dt_bias). If several value heads share a head of q and k, their gradients are
  * added.
  *
- * Only every 64th state is saved; the states between two saved states are recomputed. If a row of zeros is normalised,
- * its gradient is 0; default cases have no row of zeros. */
+ * Only every 64th state is saved; the states between two saved states are recomputed. The gradient of a row of zeros is
+ * 0 if the operation normalises the row. Default cases have no row of zeros. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 

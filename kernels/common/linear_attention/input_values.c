@@ -1,11 +1,11 @@
 /* input_values - computes the sizes, bounds, edge cases and inputs of recurrences. The comment at the top of
  * input_values.h describes the input values.
  *
- * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
- * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
- * thousandth of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a
- * sum of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol
- * is one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
+ * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. |q| is about sqrt(K /
+ * 3), or 1 if q is normalised. If there is an initial state, the projection of a row of the state on q / |q| is around
+ * 1/2. atol is then 2^-12 scale |q|, about 1/2000 of a typical output. If there is no initial state, the state is a sum
+ * of a few terms k v^T. Each term contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is
+ * one ulp of bfloat16 or float16 plus a margin for the errors of float32 sums. For float32, rtol is 2^-12.
  *
  * Bounds of states. A reference that processes tokens one by one rounds each element once per token, with a relative
  * error of up to 2^-24, and these errors decay with the state. Chunked references sum gates, and compute exponentials
@@ -34,12 +34,12 @@
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The number of sequences, and the number of tokens: in each sequence or, in packed cases, in all sequences together.
- * The low bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One
- * small case has more than one chunk of 64 tokens, and lacks the optional initial state. One medium case has whole
- * chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens, one more than 1024, because references have
- * blocks or tables for up to 1024 tokens, and because the state must pass through whole chunks. recurrence_fill_offsets
- * sets the lengths of packed sequences. */
+/* The numbers of sequences and tokens of the cases. In packed cases, `tokens` is the total number of tokens; in other
+ * cases, it is the number of tokens of each sequence. The total modulo 8 determines which switches, such as
+ * beta_sigmoid, are on (recurrence_scalar). One small case has more than one chunk of 64 tokens, and lacks the optional
+ * initial state. One medium case has whole chunks of 64, 128 or 256 tokens. Another medium case has 1025 tokens:
+ * references have blocks or tables for up to 1024 tokens, and pass the state from one whole chunk to the next.
+ * recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -122,7 +122,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which the bound of a state is larger if sequences are long. */
+/* Returns the factor by which atol of a state is multiplied because sequences are long. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };
@@ -176,8 +176,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 }
 
 /* Returns the value of a scalar that the case omits. The value is 0: a scale of 0 means 1 / sqrt(K), a switch of 0 is
- * off, and a lower bound of 0 is no bound. Returns NaN for two scalars, which no case may omit: a switch that the
- * definition's name or a tag turns on, and a lower bound in a definition without A_log. */
+ * off, and a lower bound of 0 is no bound. Returns NaN if no case may omit the scalar. There are two such scalars: a
+ * switch that the definition's name or a tag turns on, and the lower bound in a definition without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
 	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
@@ -214,8 +214,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit, rounded to a multiple of
- * 1/16, so that the rounding of log() does not matter. */
+/* Returns the range of beta for similar keys. With a sigmoid, the member `beta` is a logit. It is rounded to a multiple
+ * of 1/16, so that it is the same on machines whose log() rounds differently. */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
@@ -298,8 +298,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence has one
- * token more. */
+/* Writes offsets of packed sequences. If there are many sequences, sequence EMPTY leaves its tokens to the next
+ * sequence, and is empty. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };

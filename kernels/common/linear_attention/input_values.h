@@ -6,11 +6,11 @@
  *
  *   k          If the reference normalises k, the norm of a row is 1, 2 or 4 (second set: 1, 32 or 1024), depending on
  *              (token + head) % 3. If a reference adds 1e-4 to the sum of squares, the states change by more than the
- *              bound. If a reference adds 1e-5, the states stay within the bound. To ensure this, no norm is 1/2. If
- *              the reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3, the
- *              norm is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is
- *              near 2; with the delta rule, it is near 5/4, or near 1 if beta is doubled, so that 1 - beta |k|^2 is
- *              between -1 and 1.
+ *              bound. If a reference adds 1e-5, the states stay within the bound; with a norm of 1/2, they would not.
+ *              If the reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3,
+ *              the norm is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is
+ *              near 2. The delta rule needs a smaller norm, because 1 - beta |k|^2 must be between -1 and 1: the norm
+ *              is then near 5/4, or near 1 if beta is doubled.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
  *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, a row is
@@ -27,40 +27,41 @@
  *              times (second set: 16 times) the least gate. Sums of g over 64 tokens then fall below -88, where
  *              exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus is curved
- *              (second set: [-7, -2), as in models). In heads 1, 5, … (second set: heads 3, 7, …), dt_bias is within
- *              1/4 of 0 (second set: of -4.5). If (5 * token + head + 3 * key) % 16 is 15, the sum of gate and bias in
- *              these heads is near 5.25, where softplus(x) is above x by 0.005. These heads forget so slowly that a
- *              reference that uses x instead of softplus(x) fails. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1,
- *              1/2, -5 (second set: 5/2, -7, 0, -2)
+ *              (second set: [-7, -2), as in models). In heads 1, 5, …, dt_bias is between -1/4 and 1/4. (In the second
+ *              set, dt_bias of heads 3, 7, … is between -4.75 and -4.25.) If (5 * token + head + 3 * key) % 16 is 15,
+ *              the sum of gate and bias in these heads is near 5.25, where softplus(x) is above x by 0.005. These heads
+ *              forget so slowly that a reference that uses x instead of softplus(x) fails. For head % 4 = 0, 1, 2, 3,
+ *              A_log is near -3, -1, 1/2, -5 (second set: 5/2, -7, 0, -2)
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log is within 1/2 of 0 (second set: of 5/2 and -2
  *              in turn). The arguments of the sigmoid are thus at both of its ends and in its middle.
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For some other values of (5 *
- *              token + head) % 16, beta is in [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of
- *              the key is near 1, so that 1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is
- *              above 1. If the operation applies a sigmoid to beta, the logits of beta are uniform on [-4, 4), but for
- *              some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0, -32 or 32). In the second
- *              set of the smallest cases, these logits are uniform on [0, 1), so a reference that infers from the
- *              values of beta whether they are logits fails. Of every 64 tokens of the batch, token 37 writes nothing,
- *              but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to beta).
+ *              token + head) % 16, beta is 1 or more, but so small that 1 - beta |k|^2 is above -1: beta is in [1, 2)
+ *              if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1. If the operation
+ *              doubles beta, no beta is above 1. If the operation applies a sigmoid to beta, the logits of beta are
+ *              uniform on [-4, 4), but for some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0,
+ *              -32 or 32). In the second set of the smallest cases, these logits are uniform on [0, 1). A reference
+ *              that takes such values for betas without a sigmoid then fails. Of every 64 tokens of the batch, token 37
+ *              writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to
+ *              beta).
  *
- * A gate below -10 multiplies the state by less than 2^-14. The error of a reference that limits its gates to -10
+ * A gate below -10 multiplies the state by less than 2^-14. If a reference replaces gates below -10 by -10, its error
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
  * (recurrence_has_huge). In tokens 9 and 73 of the batch, the v of these heads is multiplied by RECURRENCE_HUGE. In
  * tokens 10 and 74, the gates of every key are below -10: g is between -13.5 and -10.5, or recurrence_erasing_gate
- * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. A
- * gate below -10 reduces a huge value to the size of other values or less, so the bounds also hold for later tokens.
- * The output of token 9 is huge, too, but its bound is relative.
+ * before softplus. If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead.
+ * After the gates below -10, the huge values are no larger than other values, so later tokens need no larger bounds.
+ * The output of token 9 is huge, too, but rtol makes its bound larger.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
- * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The gates
- * that are farthest below 0 are those with softplus, -rate softplus(x). In the first set, rates are at most e. Of the
- * 64 values of x in a chunk, two are at most 98, two are at most 22, two are at most 18, one (which erases a huge
- * value) is at most 16, and the softplus of the others is 1 on average. The sum of the 64 gates is thus at least -e
- * (276 + 16 + 64) = -970. In the second set, rates are at most e^3. Of the 64 values of x, one is at most 23, one is at
- * most 14, one (which erases a huge value) is at most 7, and the softplus of the others is 0.1 on average. The sum of
- * the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other heads that erase huge
- * values, have smaller rates.)
+ * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The lowest
+ * gates are those with softplus: -rate softplus(x). In the first set, rates are at most e. Of the 64 values of x in a
+ * chunk, two are at most 98, two are at most 22, and two are at most 18; their sum is at most 276. One value, which
+ * erases a huge value, is at most 16. The softplus of the others is 1 on average, which is at most 64 in total. The sum
+ * of the 64 gates is thus at least -e (276 + 16 + 64) = -970. In the second set, rates are at most e^3. Of the 64
+ * values of x, one is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the softplus of
+ * the others is 0.1 on average. The sum of the 64 gates is thus at least -20 (44 + 6) = -1000. (Heads with gates near
+ * 5.25, and the other heads that erase huge values, have smaller rates.)
  *
  * Similar keys. With the delta rule, the first 64 tokens of the batch have similar keys in every second head of k, if
  * the first sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the elements beta_i k_i .
@@ -70,14 +71,14 @@
  * Therefore each key is the sum of three random rows, of which it shares two with the next key and one with the key
  * after that. The dot products with these two keys are near 2/3 and 1/3, and those with other keys are near 0. The sum
  * over a row of A is then near 1. Powers of A neither grow nor vanish, but each multiplication by A moves the large
- * elements away from the diagonal, by 4/3 of an element on average. A^32 is thus as large as A, and in A^63 all large
+ * elements away from the diagonal, by 4/3 of a column on average. A^32 is thus as large as A, and in A^63 all large
  * elements have moved out of the chunk. The dot products of keys are random and vary by about K^-1/2, which makes the
  * powers of A larger. To make them smaller again, beta is near 1 - 8 / K. (In 60 trials for each K from 64 to 256, the
  * error of a correct product in float32 was at most 0.3 times the bound of states. Without the last factor, the error
- * was at least 17 times the bound.) In the tokens with similar keys, gates are near 0 (g is between -1/256 and 0, or is
- * -24 before softplus or a sigmoid), and every token writes, so that gates and betas do not reduce the powers of A.
- * Similar keys that are not normalised have a norm near 1. As in other heads, q has the direction of k if token + head
- * is odd.
+ * was at least 17 times the bound.) In the tokens with similar keys, gates and betas must not reduce the powers of A.
+ * Therefore gates are near 0 (g is between -1/256 and 0; a g to which softplus or a sigmoid is applied is -24), and
+ * every token writes. Similar keys that are not normalised have a norm near 1. As in other heads, q has the direction
+ * of k if token + head is odd.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
  * empty. */
@@ -91,8 +92,8 @@
 extern "C" {
 #endif
 
-/* recurrence_sizes implements op.sizes. In the same way, each declaration up to recurrence_reach that has no comment of
- * its own implements the member of struct op with the same name. */
+/* recurrence_sizes implements op.sizes. In the same way, the declarations up to recurrence_reach implement the members
+ * of struct op with the same names, except those that have a comment. */
 int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 extern const struct op_edge recurrence_edges[];
 bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
@@ -103,13 +104,13 @@ double recurrence_scalar(const struct op_case *c, int input);
  * default for one sequence, 1 for two or three sequences, and above 1 for more. A scale of 1 detects references that
  * treat 1 as an omitted scale. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta are in [0, 1), the range of beta itself. This is so only in cases with few
- * tokens. */
+/* Returns true if the logits of beta are in [0, 1), so that their values do not show that they are logits. This is so
+ * only in cases with few tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of a gradient problem. No row of q is short, because the gradient of the norm of
- * a short row depends on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the
- * size of whole tensors. */
+ * a short row depends on the epsilon that a reference adds. No value is huge: the bounds of a gradient grow with the
+ * largest values of the tensor, so a huge value would hide errors in other elements. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied. The norm of the row is then near 1/16
  * if the output is bfloat16, 1/8 if the output is float16, and 1/4 otherwise. If a reference adds an epsilon of 1e-5 to
@@ -130,8 +131,8 @@ enum { RECURRENCE_LARGER = 64 };
  * more than RECURRENCE_ALIKE tokens. The comment at the top of this file describes similar keys. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* The range of beta in the tokens with similar keys: `beta` +- `spread`. If a sigmoid is applied to beta or beta is
- * doubled, this is the range of the input before these steps. */
+/* The range of beta in the tokens with similar keys: from beta - spread to beta + spread. If the operation applies a
+ * sigmoid to beta or doubles it, this is the range of the input before these steps. */
 struct recurrence_alike {
 	float beta, spread;
 };
@@ -166,7 +167,7 @@ enum recurrence_part {
 
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
 struct recurrence_fill {
-	uint64_t key, k_key; /* k_key: the Philox key of k, from which q is also computed */
+	uint64_t key, k_key; /* k_key: the Philox key of k; q, which may have the direction of k, uses it, too */
 	int part;            /* a value of enum recurrence_part */
 	int l2norm, edge;
 	bool second;        /* whether this is the second set of input values */
@@ -174,9 +175,9 @@ struct recurrence_fill {
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
+	int largest; /* the largest norm of a key is `largest` / 4 times the usual norm */
 	bool has_alike;  /* whether the first tokens have similar keys */
-	int64_t sharing; /* number of heads in the element's tensor that use one head of k */
+	int64_t sharing; /* number of heads of the element's tensor that share a head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* a value of enum recurrence_erasing */
 	bool single;      /* whether every sequence has one token; token n then belongs to sequence n */
@@ -232,8 +233,8 @@ HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int
 	}
 }
 
-/* Returns an element of the gate input that erases a huge value after the operation has applied softplus to it. With
- * the A_log of the head (recurrence_a_log), the logarithm of the decay is below -10. */
+/* Returns an element of the gate input that erases a huge value: if softplus and the A_log of the head
+ * (recurrence_a_log) are applied to the element, the logarithm of the decay is below -10. */
 HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
 {
 	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
@@ -257,8 +258,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates: most gates of the kind are from -2^level to 0, and a few are several times as
- * far below 0. In the first set of values, the kind of the gates of a head and key is head + key. */
+/* Returns the level of a kind of gates: most gates of the kind are between -2^level and 0, and a few are several times
+ * lower. In the first set of values, the kind of the gates of a head and key is head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
@@ -377,8 +378,8 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 	                               : recurrence_longer(f->second, f->for_gradients, turn + 1));
 }
 
-/* Returns an element of a key, multiplied by `quarters` / 4 and by 2^longer. `eighths` and `quarters` are small
- * integers, so the element is rounded only once. */
+/* Returns an element of a key, multiplied by `quarters` / 4 and by 2^longer. The product of the small integers
+ * `eighths` and `quarters` is exact, so the element is rounded only once. */
 HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent, int quarters, int longer, float value)
 {
 	return value * (float)(eighths * quarters) * float_power(exponent - 5 + longer);
@@ -412,7 +413,8 @@ HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erase
 }
 
 /* Returns an element of beta for an operation that uses beta unchanged. `turn` is 5 * token + head, and `key_turn` is
- * token + head of k. If beta is not doubled, some values are above 1, but only if 1 - beta |k|^2 stays above -1. */
+ * token + head of k. If beta is not doubled, some values are above 1, but only where 1 - beta |k|^2 is still above
+ * -1. */
 HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
                                                 float value)
 {

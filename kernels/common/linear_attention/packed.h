@@ -20,12 +20,13 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences of a case with as many sequences as kernels usually process in one block. The number
- * is the largest of 256, 128 and 64 for which the states, of `elements` elements each, have at most about 2^22 elements
- * in total; it is 64 if there is no such number. */
+ * is 256, 128 or 64: the largest of these for which all states together have at most about 2^22 elements (`elements`
+ * per state), or 64 if there is none. */
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more
- * than recurrence_block, because a kernel that processes blocks of sequences may omit the last sequence. */
+ * than recurrence_block. With such a number, a kernel that processes only whole blocks of sequences omits the last
+ * sequence. */
 int64_t recurrence_past_block(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool

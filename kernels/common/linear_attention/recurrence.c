@@ -337,8 +337,8 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the updates for all values, with the mistake. Writes the updates to token->output, which does not contain
- * the output yet. */
+/* Computes the updates for all values, with the mistake. token->output, which does not contain the output yet, is used
+ * as memory for the updates. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -551,7 +551,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, this is the mistake ROUNDED_BEFORE or HALF_BEFORE */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, these two equal ROUNDED_BEFORE and HALF_BEFORE */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:
@@ -578,7 +578,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_OTHER_DOUBLED:
 	case RECURRENCE_DOUBLED_FIRST:
 		return w->delta;
-	case RECURRENCE_BETA_BY_VALUE: /* without a sigmoid, this is the mistake OTHER_SIGMOID */
+	case RECURRENCE_BETA_BY_VALUE: /* without a sigmoid, the same as OTHER_SIGMOID */
 		return w->delta && w->may_sigmoid;
 	case RECURRENCE_RECALL_TURNED:
 	case RECURRENCE_LEARN_TURNED:

@@ -21,10 +21,10 @@
  *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if the
  *                     name, a tag or a Python scalar says "neg_eigval". Not all implementations double a beta to which
  *                     no sigmoid is applied. Such a beta is doubled only if the description of the "neg_eigval" scalar
- *                     says that beta is doubled and does not mention the sigmoid. Otherwise, no case has a doubled beta
- *                     without a sigmoid.
- *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares, because the norms are
- *                     so large that this changes no verdict.
+ *                     says that beta is doubled and does not mention the sigmoid. In all other definitions, no case has
+ *                     a doubled beta without a sigmoid.
+ *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares. The norms in the
+ *                     default cases are so large that this changes no verdict.
  *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens, H,
  *                     K]. The final state of a sequence without tokens is its initial state.
  *   states            [sequences, H_v, K, V] or [sequences, H_v, V, K]. If K = V, the shape does not show the layout.

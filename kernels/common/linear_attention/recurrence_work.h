@@ -67,7 +67,7 @@ enum recurrence_mistake {
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
 	/* Each of these mistakes changes one step: the normalisation of q and k, the sigmoid of beta, or the doubling
-	 * of beta. If the operation includes the step, the mistake omits it. Otherwise, the mistake adds it. */
+	 * of beta. The mistake omits the step if the operation includes it, and adds the step otherwise. */
 	RECURRENCE_OTHER_L2NORM,
 	RECURRENCE_OTHER_SIGMOID,
 	RECURRENCE_OTHER_DOUBLED,

@@ -273,7 +273,7 @@ static int match_gate_weights(const struct matching *m, int does)
 	return 0;
 }
 
-/* Checks that the problem has a gate if and only if the family uses a gate, and the same for beta. */
+/* Checks that the problem has a gate if the family uses one, and has none otherwise. Checks the same for beta. */
 static int match_parts(const struct matching *m, int does)
 {
 	const struct recurrence_roles *roles = &m->roles;

@@ -170,7 +170,8 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 	return true;
 }
 
-/* Returns the number of rows of the medium size, or 1 if there are several row axes. */
+/* For the axis of the rows, returns the number of rows of the medium size. If several axes form the rows, returns 1 for
+ * each of them. */
 struct op_reach rms_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *output = &problem->outputs[0];

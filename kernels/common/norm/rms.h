@@ -10,9 +10,9 @@
  * of H squares, in any usual order, has a relative error of up to sqrt(H) 2^-24, and the square root halves this error;
  * 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly the
  * same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: for |y| in [2^e,
- * 2^(e+1)), one ulp is at most rtol |y|, and two ulps are always more than rtol |y|. For float32, rtol is 1e-5, ten
- * times the error of the sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16
- * and float32, atol is 2^-126, because a machine may flush smaller float32 numbers to zero.
+ * 2^(e+1)), rtol |y| is at least one ulp, but less than two ulps. For float32, rtol is 1e-5, ten times the error of the
+ * sum. No terms of y cancel, so atol can be as small as one ulp of the subnormals. For bfloat16 and float32, atol is
+ * 2^-126, because a machine may flush smaller float32 numbers to zero.
  *
  * In the exact row of rms_input_values.h, rtol is a quarter as large. A quarter of the usual rtol is less than one ulp,
  * so the exact row allows no difference. In the exact row, an epsilon of up to 1e-3 changes the result by at most 2e-6,
@@ -35,8 +35,8 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, all except the last get the length 4, and the last gets the length that makes the product of these
- * lengths `rows`. If a var axis does not occur in any activation, its length is 1. */
+ * axes are var, all except the last get the length 4. The last one gets the length with which the product of these
+ * lengths is `rows`. If a var axis does not occur in any activation, its length is 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is the

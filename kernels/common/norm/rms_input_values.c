@@ -13,8 +13,8 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
-/* Returns true if an activation is float16. If so, sums and squares must be in the range of float16, and the smallest
- * elements must have the full precision of float16. */
+/* Returns true if an activation is float16. The inputs of such a case are chosen so that sums and squares are in the
+ * range of float16, and the smallest elements have its full precision. */
 static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
 {
 	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;

@@ -4,7 +4,7 @@
  * known to fail. The other rows have spikes (large elements), which make an error in any single column visible:
  *
  *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), so that a wrong or missing epsilon
- *             changes the result. Even a batch of one row detects this error, because its row is row 0.
+ *             changes the result. A batch of one row has row 0, and therefore detects this error, too.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
@@ -26,10 +26,11 @@
  * rows 0, 3 and 7 are a quarter as large.
  *
  * Exact row. If a case has only one row, this row is an "exact row" in the second set of input values: rms_rule allows
- * no difference in this row. If the offset is 0, every element (in a fused add, every sum of hidden state and residual)
- * is 16 or -16, and w has eight significant bits. The output is then exactly w or its negative, however often a
- * reference rounds. If a reference divides the sum of squares by columns - 1, a float16 or bfloat16 output changes by
- * less than its rounding error. This mistake is visible only in the exact row, and only if rows are short.
+ * no difference in this row. If the offset is 0, every element of the row is 16 or -16, and w has eight significant
+ * bits. (In a fused add, an element here means the sum of hidden state and residual.) The output is then exactly w or
+ * its negative, however often a reference rounds. If a reference divides the sum of squares by columns - 1, a float16
+ * or bfloat16 output changes by less than its rounding error. This mistake is visible only in the exact row, and only
+ * if rows are short.
  *
  * If the offset is 1, a reference must round only once, as every implementation of Gemma's norm does. Of every 12
  * elements of the exact row, 5 are then 32 and 7 are 16; if the number of columns is not a multiple of 12, the last
@@ -111,8 +112,9 @@ HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t 
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* Returns an element of the probe case. |hidden| is in [1, 2) times the smallest possible power of two, and the
- * residual is 0. x^2 is so far below any epsilon that the output is x w / sqrt(eps). */
+/* Returns an element of the probe case. |hidden| is in [2^least, 2^(least + 1)), where `least` is the smallest exponent
+ * at which the dtype has full precision. The residual is 0. x^2 is so far below any epsilon that the output is x w /
+ * sqrt(eps). */
 HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);
