@@ -32,8 +32,9 @@ int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t ele
  * `elements` elements. If even 16 rows have more elements, returns 16. */
 int64_t rows_block(int64_t columns, int64_t elements);
 
-/* Returns a number of rows that is one more than a multiple of the result of rows_block: 4097 or 513 if there are few
- * columns, otherwise one more than the result. */
+/* Returns 4097, or 513 if a tensor with 4097 rows would have too many elements. If even 513 rows are too many, returns
+ * one more than the result of rows_block. The returned number is always one more than a multiple of the result of
+ * rows_block. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
 /* Adds blocks of `block` rows to `rows` until the number of rows is at least `least`. Returns this number. */
@@ -48,8 +49,8 @@ int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t r
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case: rows_axis gets the length `rows`, the other var axes of `arg` before its last axis get the
- * length `others`, and all var axes that `arg` lacks get the length 1. */
+/* Writes the axes of a case. The axis that rows_axis returns gets the length `rows`. The other var axes of `arg`,
+ * except its last axis, get the length `others`. All remaining var axes get the length 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
 /* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets a

@@ -1,5 +1,5 @@
-/* dsa_paged inputs - declares the role of each tensor of the indexer of DeepSeek's sparse attention, and computes the
- * values of the indexer's inputs.
+/* dsa_paged inputs - for the indexer of DeepSeek's sparse attention, declares the role of each tensor and computes the
+ * values of the inputs.
  *
  * kernels/common/attention/input_values.h describes the inputs of sparse attention (variant DSA_ATTENTION).
  *
@@ -97,7 +97,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
 	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
 	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the index of the same byte in the
-										     * first key of the group */
+										     * first of the f->equal keys that
+										     * are equal */
 
 	int zero = (page * f->page_size + slot) / f->equal % INDEXER_ZERO_GROUPS == INDEXER_ZERO_GROUP;
 
@@ -135,8 +136,8 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result. The result of
- * indexer_heads_of is the argument `heads` with which indexer_element computes the elements of an input. */
+/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result.
+ * indexer_heads_of returns the argument `heads` of indexer_element for an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 

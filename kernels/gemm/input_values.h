@@ -12,18 +12,19 @@
  * sum of K products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All
  * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 * 2^-T.
  *
- * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
- * In any 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
- * therefore changes by up to 8, for any K.
+ * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD. In
+ * any 128 consecutive rows, each column has one heavy element. Therefore, if a reference omits a column, at least one
+ * row of C loses its heavy element and changes by up to 8, however large K is.
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every GEMM_LIFTED rows
- * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special
- * element is a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises
- * to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite.
- * The sum falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns
- * to float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
- * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
+ * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the two
+ * special elements are computed like all other elements, and then divided by 4. In a lifted row, the sum of products
+ * rises to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes
+ * infinite. The sum falls to 33792 … 59392 at column GEMM_DROP. Torch allows cuBLAS to add up blocks of 256 columns
+ * separately, and to round the sum of each block to float16. Both special columns are in the same block, so that the
+ * sum of this block stays finite. In the second set of values, the special elements are 2^-7 times as large in A and
+ * 2^7 times as large in B.
  *
  * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
  * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum

@@ -65,8 +65,8 @@ struct ssu_extent {
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
-/* Returns the index in op.oracle's `out` at which the truth of the states is stored: the index of the state output, or
- * op_own_place of the state input if there is no state output. Host only. */
+/* Returns the index of the truth of the states in op.oracle's `out`. If there is a state output, the result is the
+ * index of this output; otherwise, it is op_own_place of the state input. Host only. */
 static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
 {
 	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);
@@ -176,7 +176,8 @@ HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t inde
 	case SSU_DT_BIAS:
 		return ssu_bias(f, value);
 	case SSU_A:
-		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact, because 22 bits are enough */
+		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact in float32, because the sum has at most 22
+								  * bits */
 	case SSU_D:
 		return value * 4;
 	case SSU_Z:
