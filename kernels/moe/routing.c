@@ -210,7 +210,7 @@ struct best {
 	int64_t index[MOE_PICKS_MOST];
 	double value[MOE_PICKS_MOST];
 	int64_t count, room;
-	double left; /* the value of the best one that was left out, or -infinity */
+	double left; /* the value of the best expert or group that was left out, or -infinity */
 };
 
 static void offer(struct best *best, int64_t index, double value)
