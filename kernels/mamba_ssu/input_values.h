@@ -11,8 +11,8 @@
  *             elements of dt have other values, depending on the number k = (7 sequence + 3 head + element) % 64 of the
  *             element. If k is 5, dt is -24, so softplus(dt) is nearly 0, and the state hardly changes. If k is 21, dt
  *             is 96 (48 in the second set): exp(96) overflows float32, but softplus(96) must be finite. If k is 37, dt
- *             + bias is between 17 and 23: above 20, an implementation may replace softplus(x) by x. If k is 13, 29 or
- *             45, dt is near 12, near -12, or 0. If k is 53, dt + bias is around 5.25, and softplus(5.25) is 5.255. If
+ *             + bias is from 17 to 23: above 20, an implementation may replace softplus(x) by x. If k is 13, 29 or 45,
+ *             dt is near 12, near -12, or 0. If k is 53, dt + bias is around 5.25, and softplus(5.25) is 5.255. If
  *             softplus is not applied, dt and bias are uniform on [0, 1), except bias in the second set, which is
  *             uniform on [0, 1/8). Without softplus, dt is 12 if k is 21. If k is 5, 37 or 53, dt is -5/4 without
  *             softplus (-1/4 in the second set), and d = dt + bias is below 0. The factor exp(A d) is then above 1, and

@@ -328,7 +328,7 @@ struct exponents {
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers that resemble quantised data. Their magnitudes go up to 448, or 7/8 *
+/* CODES is the exponent of numbers that resemble quantised data. Their largest magnitude is 448, or 7/8 *
  * 2^CODES_LARGER. In the other set of values, magnitudes are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
