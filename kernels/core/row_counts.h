@@ -42,7 +42,8 @@ int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
 /* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one
  * row, and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has
- * rows_past_block rows, and another has rows_block rows if these are more rows than in the small cases. */
+ * rows_past_block rows. If rows_block is larger than the numbers of rows of the small cases, another medium case has
+ * rows_block rows. */
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1

@@ -16,13 +16,13 @@
  *   7  one page of keys                               one page of keys, plus one key.
  *
  * In the second set, sequences 0 and 1 exchange their lengths if both exist, so the first sequence has one key.
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those whose
- * numbers are next to a power of two have one to three keys. The other later sequences have no keys, because a
- * reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order; a page
- * can belong to several sequences. One page in eight is unused. The entries of the page table after the last page of a
- * sequence have no meaning, and a reference need not read them. These entries are the number of an unused page in the
- * first set of values, and -1 in the second set. The keys in unused pages, and those after the last key of a sequence,
- * are NaN, and so are their scales.
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, only these have keys, one to
+ * three: the last sequence, and each sequence n for which n - 1, n or n + 1 is a power of two. The other later
+ * sequences have no keys, because a reference takes time for each sequence with keys. The pages of a sequence are
+ * distinct and in random order; a page can belong to several sequences. One page in eight is unused. The entries of the
+ * page table after the last page of a sequence have no meaning, and a reference need not read them. These entries are
+ * the number of an unused page in the first set of values, and -1 in the second set. The keys in unused pages, and
+ * those after the last key of a sequence, are NaN, and so are their scales.
  *
  * Each edge case of the indexer has three sequences, except no_sequences. In empty_sequences, no sequence has keys. In
  * few_keys, the first sequence has one key fewer than are selected, the second has one key, and the third has one page

@@ -35,8 +35,8 @@
  *   For bfloat16, atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. If a
  *     reference rounds partial sums to bfloat16, the errors of some elements exceed atol.
- *   For float32, atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error,
- *     has an error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. The rtol
+ *   For float32, atol = 2^-23 K and rtol = 2^-22. The error of a sum of K terms is largest if the terms are added one
+ *     after the other. It is then 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, less than a tenth of atol. The rtol
  *     allows the rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which
  *     is detected up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude
  *     2^16 would exceed atol.

@@ -129,7 +129,7 @@ struct gemm_fill {
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* faint rows of A are scaled by 2^faint; 0 if there are no faint rows */
 	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
-	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
+	int scale;  /* elements of lifted and high rows that are not special are multiplied by 2^scale */
 	int spread; /* columns with k % 8 == 5 are multiplied by 2^spread, and columns with k % 8 == 6 by 2^-spread */
 };
 

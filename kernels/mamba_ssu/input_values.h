@@ -101,8 +101,8 @@ struct ssu_fill {
 /* Most sequences from this number on are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
-/* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those whose numbers are
- * next to a power of two are not padding. */
+/* Returns true if a sequence is padding. A sequence with a number n >= SSU_ACTIVE is padding, except the last sequence
+ * of the batch and those for which n - 1, n or n + 1 is a power of two. */
 HOST_DEVICE static inline bool ssu_is_padding(int64_t batch, int64_t sequence)
 {
 	int64_t low = sequence & (sequence - 1), high = (sequence + 1) & sequence, above = (sequence - 1) & (sequence - 2);

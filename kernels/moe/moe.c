@@ -12,14 +12,15 @@
  * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
  * and 11 % with MXFP4 weights.
  *
- * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
- * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. If n terms are added one after the other, the error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's
- * standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum, the errors of the first sum partly cancel.
- * One element in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's
- * factor is above 1, atol is multiplied by the factor. The rtol is one ulp of the output's dtype, because two roundings
- * of nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
- * The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1 if the
+ * routing's factor is 1, and s is proportional to this factor. If routing weights are inputs, s may be 2. A reference
+ * sums H products in float32, and then I products. If n terms are added one after the other, the error of the sum is
+ * 0.43 * 2^-24 sqrt(n / 2) times the sum's standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum,
+ * the errors of the first sum partly cancel. One element in 10^7 has an error of 5.5 times this standard error, 2^-17
+ * s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by the factor. The rtol is one ulp
+ * of the output's dtype, because two roundings of nearly the same number differ by one ulp. A float32 output is not
+ * rounded again, and its rtol is 2^-14, like atol. The measured error of torch in float32 on a CPU, for H = 7168 and a
+ * factor of 2.5, is 5e-6, a thirtieth of atol.
  *
  * Every element must be within the tolerance (hit ratio 1), even if operands have 8 bits: float32 represents these
  * operands exactly, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
@@ -148,7 +149,8 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 
 enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
 
-/* Returns the largest block size that divides the number of tokens of a default case. */
+/* In some default cases, the number of tokens is a multiple of a block size. Returns the largest of these block
+ * sizes. */
 static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;

@@ -110,7 +110,8 @@ static inline struct page_extent page_extent_of(const struct op_case *c, int par
 	return e;
 }
 
-/* Returns the index in the cache of the first element of one head's vector, in slot `place` of a page. */
+/* Returns the index of an element of the cache: the first element of the vector that belongs to a head and to slot
+ * `place` of a page. */
 HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64_t page, int64_t half, int64_t place,
                                               int64_t head)
 {

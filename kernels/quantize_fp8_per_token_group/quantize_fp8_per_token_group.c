@@ -48,7 +48,7 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
 /* Returns true if the problem says that its scales are powers of two. Such a problem is refused by op.match, although
- * its tensors have the same shapes. */
+ * its tensors have the shapes that this family expects. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};

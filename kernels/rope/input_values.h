@@ -2,8 +2,8 @@
  *
  * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
  * numbers that are uniform on [-1, 1). Thus the result is completely wrong if a reference reads a neighbouring row, a
- * neighbouring column or swapped halves. With true cosines, the result would be nearly right, because the cosines of
- * slow pairs hardly differ from row to row.
+ * neighbouring column, or the sines instead of the cosines. With true cosines, the result would be nearly right,
+ * because the cosines of slow pairs hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In this set, the
  * rotated tensors and the cache have 7 fraction bits relative to their magnitude. Therefore products and their sums are

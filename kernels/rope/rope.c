@@ -709,8 +709,8 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
-/* Rotates one head as a reference with the mistake does. The mistake is in the positions of elements, or in the second
- * elements of pairs. */
+/* Rotates one head as a reference with the mistake does. The mistake changes the positions at which elements are read
+ * or written, or the second element of each pair, or the copied elements. */
 static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
 			  const double *sine, int mistake)
 {

@@ -1,7 +1,7 @@
 /* draw_statistics - tests whether samples follow the probabilities from which they should be drawn.
  *
- * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets,
- * and the probability of each bucket, before the draw is known. There are three ways to define the buckets:
+ * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets
+ * and their probabilities, which do not depend on the draw. There are three ways to define the buckets:
  *
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
@@ -71,7 +71,8 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* the last token that top-p keeps gets the rest of p as its probability */
+	DRAW_SHORT,     /* gives the last token that top-p keeps only a part of its probability: p minus the
+			 * probabilities of all tokens before it */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The suspects from here on apply to the kept tokens of any filter. */

@@ -31,8 +31,9 @@
  * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept. If there is no filter, the row is "flat, 3 kept" in every second block of 8 rows. With
- *            min_p, the row is tied in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is
- *            1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
+ *            min_p, the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
+ *            such a row is 1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row
+ *            is long.
  *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
  *            fourth block, and a peak in the other blocks.
  *   7        a peak in three of four blocks, and wide in the fourth. If there is no filter, the row is even: it has
@@ -336,8 +337,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 }
 
 /* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a wide row of
- * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is subtracted: from the last of 8 heavy
- * tokens, from all tokens of stairs evenly, or from the most likely token of a peak. */
+ * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the last
+ * of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -441,7 +442,8 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 	return (double)sum * SAMPLING_UNIT;
 }
 
-/* The parameters of a row's filters. The parameter of a filter that the problem does not have is not used. */
+/* The parameters of a row's filters. If the problem lacks one of these filters, the parameter of this filter is not
+ * used. */
 struct sampling_parameters {
 	int64_t top_k;
 	double top_p, min_p;

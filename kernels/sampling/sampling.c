@@ -121,8 +121,8 @@ static int match(const struct op_problem *problem, struct err *why)
  * 256 rows, the boundary token is drawn about 60 times. If the output is the filtered probabilities, there are fewer
  * rows, because one row of each kind is enough. If the vocabulary is large, there are fewer rows, because each row
  * takes longer. If most rows are peaks, both sets of values together need about a thousand rows to detect a sampler
- * with uniform noise (input_values.h). If min-p is a filter, there are more rows, because other kinds of rows are
- * needed as well. */
+ * with uniform noise (input_values.h). With min-p, there are more rows than without a filter, because some kinds of
+ * rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];

@@ -25,8 +25,8 @@
  * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. A single temperature is one of six
  * numbers, depending on the case. This number is below 1 in one set of values, and above 1 (with many rows, exactly 1)
  * in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided
- * by 8. A logit divided by its temperature is thus at most 832 in magnitude. The second set has two exceptions: rows of
- * kinds 2 and 7, in which only one result is not 0, and the masked elements of rows of kind 3. */
+ * by 8. A logit divided by its temperature is thus at most 832 in magnitude. In the second set, larger quotients occur
+ * in rows of kinds 2 and 7, in which only one result is not 0, and in the masked elements of rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
