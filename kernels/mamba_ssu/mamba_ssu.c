@@ -231,9 +231,9 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* In the table of presets, BLOCK stands for the result of block_of, and PAST_BLOCK for one sequence more. Some
- * definitions demand at least as many slots as sequences. The medium cases of such definitions have SLOTS and SLOTS + 1
- * sequences. */
+/* In the table of presets, BLOCK stands for the result of block_of, and PAST_BLOCK for one sequence more. The
+ * constraints of some definitions demand at least as many slots as sequences. The medium cases of such definitions have
+ * only SLOTS and SLOTS + 1 sequences. */
 enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 64 };
 static const struct preset {
 	int64_t batch, slots;
