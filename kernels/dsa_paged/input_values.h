@@ -76,8 +76,8 @@ struct indexer_cache {
 	int64_t page_size, dim;
 	int equal; /* the number of consecutive keys that are equal */
 	int loud;  /* all scales are multiplied by 2^loud */
-	/* [pages * page size], one entry per key; the entry is 0 if no sequence uses the key, whose elements are then
-	 * NaN. `used` is NULL if all keys are used. The array is in the memory of the device that computes the
+	/* [pages * page size], one entry per key. If no sequence uses the key, the entry is 0, and the elements of the
+	 * key are NaN. `used` is NULL if all keys are used. The array is in the memory of the device that computes the
 	 * bytes. */
 	const uint8_t *used;
 };

@@ -7,8 +7,9 @@
  *              are huge only if every sequence has one token and the case has no slots.
  *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The buffer's
  *              initial elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element,
- *              or adds the new value to the initial one, the error of that element is large. No initial element is NaN,
- *              because the whole buffer is compared, including the elements that no reference writes.
+ *              or adds the new value to the initial one, the error of that element is large. No initial element is NaN:
+ *              the whole buffer is compared, including the elements that no reference writes, and NaN does not equal
+ *              itself.
  *
  * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
  * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of

@@ -28,11 +28,11 @@
  *
  * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
  * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum
- * to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be close to
- * float16's maximum, and rounding would then decide whether the sum is infinite. In the second set of values, the row
- * after each high row is "faint": it is scaled so that its smallest elements are 2^-24, the smallest number above 0 in
- * float16, and its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal.
- * If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
+ * to float16's maximum fails. If a workload provides A or B, there are no high rows: a sum could then be close to
+ * float16's maximum, and rounding would decide whether it is infinite. In the second set of values, the row after each
+ * high row is "faint". It is scaled so that its smallest elements are 2^-24, the smallest number above 0 in float16.
+ * Its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal. If K is
+ * 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
@@ -40,7 +40,7 @@
  * A or B is float16, the factors are 2^12 and 2^-12, and only the first set of values has scaled columns. In columns
  * scaled by 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact,
  * because they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A
- * or B, no column is scaled, because the columns of the workload's matrix are not scaled. */
+ * or B, no column is scaled, because products stay the same only if both matrices are scaled. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 

@@ -27,8 +27,8 @@
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
- * workload is invalid if a token's slot is outside the pages of its sequence, or if two tokens have the same slot,
- * because the order of two writes to a slot is not defined. */
+ * workload is invalid if a token's slot is outside the pages of its sequence. It is also invalid if two tokens have the
+ * same slot, because the order of two writes to a slot is not defined. */
 #include "kernels/page/mistakes.h"
 #include "kernels/page/input_values.h"
 
@@ -448,8 +448,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices: random pages, which may repeat, for the prefix, and then different pages in random order. The
- * last page of the cache is among the pages to which tokens are written. */
+/* Fills the page indices. Those of the prefix are random and may repeat. The others are all different and in random
+ * order. The last page of the cache is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);

@@ -42,7 +42,7 @@
  * draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks or
  * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
- * number of rows with any values. The product is checked after the first set of values and after both sets. The
+ * number of rows with any values. The product is checked twice: after the first set of values, and after both sets. The
  * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
  * so T is set to 24 / beta.
  *

@@ -38,7 +38,8 @@
  *            fourth block, and a peak in the other blocks.
  *   7        a peak in three of four blocks, and wide in the fourth. If there is no filter, the row is even: it has
  *            16384 equally likely tokens and no tail. A sampler whose random number has few bits draws only some of
- *            these tokens. An even row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
+ *            these tokens. An even row needs float32 and a vocabulary of at least 16384 tokens; otherwise, the row is
+ *            flat.
  *   Others   a peak, or steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. Each of the other
