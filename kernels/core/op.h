@@ -380,8 +380,9 @@ struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 /* Implements op.in_place for an input whose new values are in an output. The operation may write the output over the
  * input if input and output have the same name, or if the description of the input or of the output says "in place".
  * Otherwise, the input must stay unchanged. If the description of the definition says "in place", the operation must
- * write to the input. If only the description of a tensor says so, the operation need not write to the input: in
- * published definitions, such a description is about the kernel, while the reference updates a copy. */
+ * write to the input. If "in place" stands only in the description of the input or of the output, the operation may
+ * leave the input unchanged. In published definitions, such a description is about the kernel, and the reference
+ * updates a copy of the input. */
 struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
 
 /* Switches the case `c` to the first or second set of input values. `seed` is the seed of the first set. */
@@ -397,8 +398,8 @@ static inline uint64_t op_case_first_seed(const struct op_case *c)
 	return c->contents == CONTENTS_FIRST ? c->seed : c->seed ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Returns the index in op.oracle's `out` for the truth of an input that has its own truth (op.in_place). These indices
- * follow the indices of the outputs. */
+/* An input that has its own truth (op.in_place) has an entry in op.oracle's `out`. Returns the index of this entry,
+ * which is after the entries of all outputs. */
 static inline int op_own_place(const struct op_problem *problem, int input)
 {
 	return problem->output_count + input;
@@ -418,8 +419,8 @@ static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
 void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
 
-/* A helper for op.edge_axes. Writes the axes of the first case of the family's small preset (`sizes`), but gives one
- * axis the length `rows`: the first var axis of the first output, not counting the output's last axis. Returns false if
+/* A helper for op.edge_axes. Calls the family's function `sizes` to write the axes of the first small case, and then
+ * sets one axis to `rows`: the first var axis of the first output that is not the output's last axis. Returns false if
  * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);

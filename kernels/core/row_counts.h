@@ -32,8 +32,9 @@ int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t ele
  * `elements` elements. If even 16 rows have more elements, returns 16. */
 int64_t rows_block(int64_t columns, int64_t elements);
 
-/* Returns a number of rows that is one more than a multiple of the result of rows_block: 4097 or 513 if there are few
- * columns, otherwise one more than the result. */
+/* Returns 4097, or 513 if a tensor with 4097 rows would have too many elements. If even 513 rows are too many, returns
+ * one more than the result of rows_block. The returned number is always one more than a multiple of the result of
+ * rows_block. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
 /* Adds blocks of `block` rows to `rows` until the number of rows is at least `least`. Returns this number. */
@@ -41,20 +42,21 @@ int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
 /* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one
  * row, and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has
- * rows_past_block rows, and another has rows_block rows if these are more rows than in the small cases. */
+ * rows_past_block rows. If rows_block is larger than the numbers of rows of the small cases, another medium case has
+ * rows_block rows. */
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case: rows_axis gets the length `rows`, the other var axes of `arg` before its last axis get the
- * length `others`, and all var axes that `arg` lacks get the length 1. */
+/* Writes the axes of a case. The axis that rows_axis returns gets the length `rows`. The other var axes of `arg`,
+ * except its last axis, get the length `others`. All remaining var axes get the length 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
 /* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets a
- * length of at most 4, and rows_axis gets the remaining factor of `rows`. The last axis of `arg`, and the axis `fixed`
- * (-1: none), keep their lengths. */
+ * length of at most 4, except the axis that rows_axis returns, which gets `rows` divided by the other lengths. The last
+ * axis of `arg`, and the axis `fixed` (-1: none), keep their lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
 
 #ifdef __cplusplus

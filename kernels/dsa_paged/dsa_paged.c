@@ -168,9 +168,9 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 }
 
 /* The cases of each size preset. `count` is the number of sequences or queries; BLOCK and PAST_BLOCK stand for the
- * results of attention_block and attention_past_block. In attention, the cache has `parts` / 2 times as many keys as a
- * query may list. In the indexer, a row of the page table has room for `parts` / 4 times as many keys as the indexer
- * selects. */
+ * results of attention_block and attention_past_block. `parts` determines the number of keys: the cache of attention
+ * has `parts` / 2 times as many keys as a query may list, and a row of the page table of the indexer has room for
+ * `parts` / 4 times as many keys as the indexer selects. */
 enum { BLOCK = -1, PAST_BLOCK = -2 };
 static const struct dsa_preset {
 	int64_t count, parts;
@@ -379,8 +379,9 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Maps each byte of a key to the same byte of the first key, and each byte of a scale to the same byte of the first
- * key's scale. `index` and the result are indices of bytes in the cache. */
+/* For a byte of any key in the cache, returns the index of the same byte of the first key in the cache. For a byte of
+ * the scale of a key, returns the index of the same byte of the first key's scale. `index` and the result are indices
+ * of bytes in the cache. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;

@@ -5,8 +5,8 @@
  *           The sum over heads has a fixed order.
  *   choose  One block selects the keys of one sequence. Scores are converted to integers that have the same order as
  *           the scores. Four passes over the keys find the integer of the least selected score, 8 bits in each pass.
- *           Then the block writes the selected keys in the order of the sequence: all keys with a higher score, and as
- *           many of the first keys with exactly the least selected score as are still needed.
+ *           Then the block writes the selected keys in the order of the sequence: all keys with a higher score, and,
+ *           until the list is full, the first keys with exactly the least selected score.
  *
  * Counts and positions are integers, so every run gives the same result. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"

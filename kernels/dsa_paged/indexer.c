@@ -247,7 +247,7 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 
 /* --- judgement ---------------------------------------------------------------------------------------------------- */
 
-/* The keys of one sequence, which is one row of the output, with their true scores. */
+/* The keys of one sequence, with their true scores. The output has one row for each sequence. */
 struct row {
 	struct key *keys; /* sorted by name */
 	int64_t count, wanted;

@@ -1,5 +1,5 @@
-/* dsa_paged inputs - declares the role of each tensor of the indexer of DeepSeek's sparse attention, and computes the
- * values of the indexer's inputs.
+/* dsa_paged inputs - for the indexer of DeepSeek's sparse attention, declares the role of each tensor and computes the
+ * values of the inputs.
  *
  * kernels/common/attention/input_values.h describes the inputs of sparse attention (variant DSA_ATTENTION).
  *
@@ -16,13 +16,13 @@
  *   7  one page of keys                               one page of keys, plus one key.
  *
  * In the second set, sequences 0 and 1 exchange their lengths if both exist, so the first sequence has one key.
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those whose
- * numbers are next to a power of two have one to three keys. The other later sequences have no keys, because a
- * reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order; a page
- * can belong to several sequences. One page in eight is unused. The entries of the page table after the last page of a
- * sequence have no meaning, and a reference need not read them. These entries are the number of an unused page in the
- * first set of values, and -1 in the second set. The keys in unused pages, and those after the last key of a sequence,
- * are NaN, and so are their scales.
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, only these have keys, one to
+ * three: the last sequence, and each sequence n for which n - 1, n or n + 1 is a power of two. The other later
+ * sequences have no keys, because a reference takes time for each sequence with keys. The pages of a sequence are
+ * distinct and in random order; a page can belong to several sequences. One page in eight is unused. The entries of the
+ * page table after the last page of a sequence have no meaning, and a reference need not read them. These entries are
+ * the number of an unused page in the first set of values, and -1 in the second set. The keys in unused pages, and
+ * those after the last key of a sequence, are NaN, and so are their scales.
  *
  * Each edge case of the indexer has three sequences, except no_sequences. In empty_sequences, no sequence has keys. In
  * few_keys, the first sequence has one key fewer than are selected, the second has one key, and the third has one page
@@ -76,8 +76,8 @@ struct indexer_cache {
 	int64_t page_size, dim;
 	int equal; /* the number of consecutive keys that are equal */
 	int loud;  /* all scales are multiplied by 2^loud */
-	/* [pages * page size], one entry per key; the entry is 0 if no sequence uses the key, whose elements are then
-	 * NaN. `used` is NULL if all keys are used. The array is in the memory of the device that computes the
+	/* [pages * page size], one entry per key. If no sequence uses the key, the entry is 0, and the elements of the
+	 * key are NaN. `used` is NULL if all keys are used. The array is in the memory of the device that computes the
 	 * bytes. */
 	const uint8_t *used;
 };
@@ -97,7 +97,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
 	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
 	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the index of the same byte in the
-										     * first key of the group */
+										     * first of the f->equal keys that
+										     * are equal */
 
 	int zero = (page * f->page_size + slot) / f->equal % INDEXER_ZERO_GROUPS == INDEXER_ZERO_GROUP;
 
@@ -135,8 +136,8 @@ struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
 
-/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result. The result of
- * indexer_heads_of is the argument `heads` with which indexer_element computes the elements of an input. */
+/* indexer_cache_of returns the parameters for indexer_byte, except `used`, which is NULL in the result.
+ * indexer_heads_of returns the argument `heads` of indexer_element for an input. */
 struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
 int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 

@@ -24,9 +24,9 @@
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The inputs and outputs
  * of a definition do not show which of the two its reference does. The Python scalar `disable_state_update` selects
  * whether the pool stays unchanged. If the definition has no such scalar, "disable_state_update=True" (or False) in a
- * tag or in the description shows whether it does. If the definition does not mention disable_state_update at all,
- * reftest runs the reference and observes whether it returns the pool unchanged (the hidden constant updates_state).
- * Only a multi-token pass over a pool may return the states unchanged.
+ * tag or in the description shows whether the pool stays unchanged. If the definition does not mention
+ * disable_state_update at all, reftest runs the reference and observes whether it returns the pool unchanged (the
+ * hidden constant updates_state). Only a multi-token pass over a pool may return the states unchanged.
  *
  * A buffer of intermediate states receives the state after each token: at [sequence, token] if the buffer's first axis
  * is the batch, else at [slot, token]. The other entries of the buffer stay unchanged. A reference that gets a buffer
@@ -80,10 +80,11 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* The sizes of the cases of each preset: the number of sequences, the number of tokens in each sequence (`packed`: the
- * number in all sequences together), and the number of slots. In one small case, all slots are used, in random order.
- * In another small case, a multi-token pass has a single token. The function recurrence_fill_offsets divides packed
- * tokens into sequences. */
+/* The sizes of the cases of each preset: the numbers of sequences, tokens and slots. `packed` is for packed sequences,
+ * and has the number of tokens of all sequences together. `one_token` and `by_batch` have the number of tokens of each
+ * sequence; `one_token` is for definitions in which this number is always 1. In one small case, all slots are used, in
+ * random order. In one small case of `by_batch`, each sequence has only one token. The function recurrence_fill_offsets
+ * divides packed tokens into sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
 							       * and recurrence_pool */
 static const struct preset {
@@ -94,8 +95,9 @@ static const struct preset {
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{PAST_BLOCK, 1, POOL}, {BLOCK, 1, POOL}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{33, 1138, 39}, {32, 256, 39}}, {{8, 16384, 12}}};
 
-/* Returns the number of state elements that one sequence adds to a case with many sequences: its state, and two
- * intermediate states if there is a buffer, because a sequence has at most two tokens. */
+/* Returns the number of elements in all states of one sequence. In a case with many sequences, a sequence has at most
+ * two tokens. If there is a buffer of intermediate states, a sequence thus has three states: its own and two
+ * intermediate ones. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -377,8 +379,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Returns the largest length of `axis` in the default cases. These cases include a packed sequence with more tokens
- * than two chunks of a chunked kernel, and a batch with more sequences than a kernel has blocks. */
+/* Returns the largest length of `axis` in the default cases. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);

@@ -1,14 +1,15 @@
 /* gdn inputs - computes the inputs of a gated delta net. The CPU and the GPU compute the same values.
  *
  * kernels/common/linear_attention/input_values.h describes both sets of values; in that file, a is called g, and b is
- * called beta. Softplus is applied to a + dt_bias, and a sigmoid to b. The comments here describe only two inputs:
+ * called beta. Softplus is applied to a + dt_bias, and a sigmoid to b. Two inputs are described only here:
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because the output contains all slots. States
  *              are huge only if every sequence has one token and the case has no slots.
  *   buffer     The buffer of intermediate states. A reference writes the buffer and does not read it. The buffer's
  *              initial elements have magnitudes of 64 to 128 and both signs. If a reference does not write an element,
- *              or adds the new value to the initial one, the error of that element is large. No initial element is NaN,
- *              because the whole buffer is compared, including the elements that no reference writes.
+ *              or adds the new value to the initial one, the error of that element is large. No initial element is NaN:
+ *              the whole buffer is compared, including the elements that no reference writes, and NaN does not equal
+ *              itself.
  *
  * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
  * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
@@ -26,7 +27,8 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of k; some rows of q have the direction of a row of k */
+	uint64_t key, k_key; /* k_key: the random key of k; it is also used for those rows of q that have the direction
+			      * of a row of k */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */

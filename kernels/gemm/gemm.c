@@ -35,8 +35,8 @@
  *   For bfloat16, atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. If a
  *     reference rounds partial sums to bfloat16, the errors of some elements exceed atol.
- *   For float32, atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the order with the largest error,
- *     has an error of 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. The rtol
+ *   For float32, atol = 2^-23 K and rtol = 2^-22. The error of a sum of K terms is largest if the terms are added one
+ *     after the other. It is then 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K, less than a tenth of atol. The rtol
  *     allows the rounding of the reference and the ground truth to float32. TF32 has an error of 0.25 * 2^-11 s, which
  *     is detected up to K = 10^5. Float32 cases have no lifted rows, because the errors of float32 sums of magnitude
  *     2^16 would exceed atol.
@@ -58,11 +58,12 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-/* The numbers of rows of A in the second small case and in the first medium cases. One of them is a multiple of
- * `block`, and another is one more than a multiple. A definition gets the first line of the table whose `of_b` is at
- * least the number of elements of B. The larger B is, the longer a case takes, and the fewer cases there are. If B has
- * at most GEMM_TINY_B elements, one more medium case has GEMM_MANY_ROWS rows; N and K are small in this case if they
- * are var. */
+/* Each line of this table is for one range of sizes of B. `small` is the number of rows of A in the second small case,
+ * and `medium` lists the numbers of rows of A in the medium cases. In each line, one of these numbers is a multiple of
+ * `block`, and another is one more than a multiple of `block`. A definition gets the first line of the table whose
+ * `of_b` is at least the number of elements of B. The larger B is, the longer a case takes, and the fewer cases there
+ * are. If B has at most GEMM_TINY_B elements, one more medium case has GEMM_MANY_ROWS rows; N and K are small in this
+ * case if they are var. */
 enum { GEMM_CASES = 8, GEMM_MANY_ROWS = ROWS_PAST_GRID, GEMM_TINY_B = 1 << 18 };
 static const struct gemm_rows {
 	int64_t of_b, block, small, medium[GEMM_CASES];
@@ -222,8 +223,8 @@ static const struct op_edge edges[] = {
     {NULL, NULL},
 };
 
-/* In the edge case many_rows, A has the largest number of rows for which the matrix product consists of at most
- * MANY_PRODUCTS products of numbers. */
+/* The edge case many_rows has as many rows of A as possible. The limit is the number of multiplications in the matrix
+ * product, which must not exceed MANY_PRODUCTS. */
 #define MANY_PRODUCTS (INT64_C(9) << 30)
 
 static int64_t many_rows(int64_t of_b)
@@ -268,7 +269,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, `most` is 0 for these axes, because their lengths depend on each other. */
+/* If C has several leading axes, `most` is 0 for each of them, because set_axes chooses only the product of their
+ * lengths. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];

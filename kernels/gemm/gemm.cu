@@ -78,7 +78,7 @@ static __device__ __forceinline__ void load_tile(half *to, const struct matrix &
 	}
 }
 
-/* The positions in shared memory of the tiles of A and B of one stage. */
+/* The tiles of A and B of one stage, in shared memory. */
 template <typename half> struct stage {
 	half *a, *b;
 };

@@ -12,26 +12,27 @@
  * sum of K products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All
  * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 * 2^-T.
  *
- * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
- * In any 128 consecutive rows, each column has one heavy element. If a reference omits a column, some element of C
- * therefore changes by up to 8, for any K.
+ * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD. In
+ * any 128 consecutive rows, each column has one heavy element. Therefore, if a reference omits a column, at least one
+ * row of C loses its heavy element and changes by up to 8, however large K is.
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every GEMM_LIFTED rows
- * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, a special
- * element is a quarter of the value that it would have in any other column. In a lifted row, the sum of products rises
- * to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes infinite.
- * The sum falls to 33792 … 59392 at column GEMM_DROP. Torch lets cuBLAS round partial sums over blocks of 256 columns
- * to float16. Both special columns are in the same block, so that these partial sums stay finite. In the second set of
- * values, the special elements are 2^-7 times as large in A and 2^7 times as large in B.
+ * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the two
+ * special elements are computed like all other elements, and then divided by 4. In a lifted row, the sum of products
+ * rises to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes
+ * infinite. The sum falls to 33792 … 59392 at column GEMM_DROP. Torch allows cuBLAS to add up blocks of 256 columns
+ * separately, and to round the sum of each block to float16. Both special columns are in the same block, so that the
+ * sum of this block stays finite. In the second set of values, the special elements are 2^-7 times as large in A and
+ * 2^7 times as large in B.
  *
  * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
  * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum
- * to float16's maximum fails. If a workload provides A or B, there are no high rows, because a sum could be close to
- * float16's maximum, and rounding would then decide whether the sum is infinite. In the second set of values, the row
- * after each high row is "faint": it is scaled so that its smallest elements are 2^-24, the smallest number above 0 in
- * float16, and its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal.
- * If K is 4096, about half of the elements of C in a faint row are also below 2^-14.
+ * to float16's maximum fails. If a workload provides A or B, there are no high rows: a sum could then be close to
+ * float16's maximum, and rounding would decide whether it is infinite. In the second set of values, the row after each
+ * high row is "faint". It is scaled so that its smallest elements are 2^-24, the smallest number above 0 in float16.
+ * Its two special elements are 0. The products in a faint row are below 2^-14, where float16 is subnormal. If K is
+ * 4096, about half of the elements of C in a faint row are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
@@ -39,7 +40,7 @@
  * A or B is float16, the factors are 2^12 and 2^-12, and only the first set of values has scaled columns. In columns
  * scaled by 2^-12, a quarter of the elements are then below 2^-14. These elements are subnormal in float16, but exact,
  * because they are multiples of 2^-22. The heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A
- * or B, no column is scaled, because the columns of the workload's matrix are not scaled. */
+ * or B, no column is scaled, because products stay the same only if both matrices are scaled. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 
@@ -128,7 +129,7 @@ struct gemm_fill {
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* faint rows of A are scaled by 2^faint; 0 if there are no faint rows */
 	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
-	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
+	int scale;  /* elements of lifted and high rows that are not special are multiplied by 2^scale */
 	int spread; /* columns with k % 8 == 5 are multiplied by 2^spread, and columns with k % 8 == 6 by 2^-spread */
 };
 

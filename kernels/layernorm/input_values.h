@@ -94,7 +94,7 @@ struct layernorm_fill {
 	int part;        /* enum layernorm_part */
 	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
 	int second;      /* is this the second set of values? */
-	int even;        /* does the case have a single row, which is even? */
+	int even;        /* true if the case has only one row, and this row is the "even" one */
 	int narrow;      /* is the output float16 or bfloat16? */
 	int huge;        /* row 3 (huge) is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
@@ -182,7 +182,7 @@ HOST_DEVICE static inline float layernorm_hurtful(const struct layernorm_fill *f
 	case 1:
 		return side * 4;
 	case 2:
-		return noise * 0.25f + side; /* exact, because 23 bits are enough */
+		return noise * 0.25f + side; /* exact in float32, because the sum has at most 23 bits */
 	case 3:
 		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:

@@ -1,31 +1,32 @@
 /* mamba_ssu inputs - finds the role of each tensor of a selective state update, and computes the inputs. The CPU and
  * the GPU compute the same values.
  *
- * The second set of values (op_case.contents) has another seed. If the range of an input differs between the two sets,
- * the table has both ranges, separated by a bar:
+ * The second set of values (op_case.contents) has another seed. The table gives the range of each input in the first
+ * set, and in the second set if it is different there:
  *
- *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because the
- *             output contains all slots.
+ *   state, x  Uniform on [-1, 1), or on [-4, 4) in the second set. Every slot has a state, even if no sequence uses the
+ *             slot, because the output contains all slots.
  *   B, C      Uniform on [-1, 1).
- *   dt, bias  Uniform on [-2, 2), where softplus is curved | bias on [-7, -2), as in models. Some elements of dt have
- *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, so
- *             softplus(dt) is nearly 0, and the state hardly changes. For k = 21, dt is 96 | 48: exp(96) overflows
- *             float32, but softplus(96) must be finite. For k = 37, dt + bias is on both sides of 20, above which an
- *             implementation may replace softplus(x) by x. For k = 13, 29 and 45, dt is near 12, near -12, and 0. For k
- *             = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005. If softplus is not applied, dt is uniform
- *             on [0, 1), and bias on [0, 1) | [0, 1/8). Without softplus, dt is 12 for k = 21. For k = 5, 37 and 53, dt
- *             is -5/4 | -1/4 without softplus, and dt + bias is below 0, so that the state grows by a factor of at most
- *             e^2.6 | e^4.2.
- *   A         Uniform on (-2.0625, -0.0625] | eight times as large. Kernels use one value of A per head, but
- *             definitions declare one per element of the state. All elements of A differ, so the result changes if a
- *             reference transposes or wrongly broadcasts A.
- *   D, z      Uniform on [-4, 4) | z on [-16, 16). In y, the term D x is half as large as the term that comes from the
- *             state.
+ *   dt, bias  Uniform on [-2, 2), where softplus is curved. In the second set, bias is on [-7, -2), as in models. Some
+ *             elements of dt have other values, depending on the number k = (7 sequence + 3 head + element) % 64 of the
+ *             element. If k is 5, dt is -24, so softplus(dt) is nearly 0, and the state hardly changes. If k is 21, dt
+ *             is 96 (48 in the second set): exp(96) overflows float32, but softplus(96) must be finite. If k is 37, dt
+ *             + bias is from 17 to 23: above 20, an implementation may replace softplus(x) by x. If k is 13, 29 or 45,
+ *             dt is near 12, near -12, or 0. If k is 53, dt + bias is around 5.25, and softplus(5.25) is 5.255. If
+ *             softplus is not applied, dt and bias are uniform on [0, 1), except bias in the second set, which is
+ *             uniform on [0, 1/8). Without softplus, dt is 12 if k is 21. If k is 5, 37 or 53, dt is -5/4 without
+ *             softplus (-1/4 in the second set), and d = dt + bias is below 0. The factor exp(A d) is then above 1, and
+ *             the state grows by a factor of at most e^2.6 (e^4.2 in the second set).
+ *   A         Uniform on (-2.0625, -0.0625], and eight times as large in the second set. Kernels use one value of A per
+ *             head, but definitions declare one per element of the state. All elements of A differ, so the result
+ *             changes if a reference transposes or wrongly broadcasts A.
+ *   D, z      Uniform on [-4, 4). In the second set, z is on [-16, 16). In y, the term D x is half as large as the term
+ *             that comes from the state.
  *
  * Large elements. If no tensor is float16, some elements are larger than the table says. In odd sequences, one element
  * in 64 of x is 64 times as large, and one in 64 of z is 100 or -100. In even sequences, one element in 32 of B, and
- * another one in 32 of C, are 32 | 128 times as large. One element in 32 of the states, and one in 16 of D, are 64
- * times as large. No product of two large elements is added to other products.
+ * another one in 32 of C, are 32 times as large (128 times in the second set). One element in 32 of the states, and one
+ * in 16 of D, are 64 times as large. No product of two large elements is added to other products.
  *
  * The slots of sequences are different and in random order. Sequences 3, 11, 19, … of a batch are padding, and so are
  * most sequences after the first 33 (ssu_is_padding). The x, dt, B and C of padding are NaN. */
@@ -65,8 +66,8 @@ struct ssu_extent {
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
-/* Returns the index in op.oracle's `out` at which the truth of the states is stored: the index of the state output, or
- * op_own_place of the state input if there is no state output. Host only. */
+/* Returns the index of the truth of the states in op.oracle's `out`. If there is a state output, the result is the
+ * index of this output; otherwise, it is op_own_place of the state input. Host only. */
 static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
 {
 	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);
@@ -100,8 +101,8 @@ struct ssu_fill {
 /* Most sequences from this number on are padding, so that a case of many sequences is cheap. */
 enum { SSU_ACTIVE = 33 };
 
-/* Returns true if a sequence is padding. Of the sequences from SSU_ACTIVE on, the last one and those whose numbers are
- * next to a power of two are not padding. */
+/* Returns true if a sequence is padding. A sequence with a number n >= SSU_ACTIVE is padding, except the last sequence
+ * of the batch and those for which n - 1, n or n + 1 is a power of two. */
 HOST_DEVICE static inline bool ssu_is_padding(int64_t batch, int64_t sequence)
 {
 	int64_t low = sequence & (sequence - 1), high = (sequence + 1) & sequence, above = (sequence - 1) & (sequence - 2);
@@ -176,7 +177,8 @@ HOST_DEVICE static inline float ssu_usual(const struct ssu_fill *f, int64_t inde
 	case SSU_DT_BIAS:
 		return ssu_bias(f, value);
 	case SSU_A:
-		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact, because 22 bits are enough */
+		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact in float32, because the sum has at most 22
+								  * bits */
 	case SSU_D:
 		return value * 4;
 	case SSU_Z:

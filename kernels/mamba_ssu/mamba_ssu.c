@@ -231,8 +231,9 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* BLOCK and PAST_BLOCK: the result of block_of, and one sequence more. Some definitions demand at least as many slots as
- * sequences. Their medium cases have SLOTS and SLOTS + 1 sequences. */
+/* In the table of presets, BLOCK stands for the result of block_of, and PAST_BLOCK for one sequence more. The
+ * constraints of some definitions demand at least as many slots as sequences. The medium cases of such definitions have
+ * only SLOTS and SLOTS + 1 sequences. */
 enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 64 };
 static const struct preset {
 	int64_t batch, slots;
@@ -240,8 +241,9 @@ static const struct preset {
 
 /* The number of sequences of a medium case is a block size, or one more than a block size. If sequences have slots, and
  * a slot has at most MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The
- * edge case many_sequences has MANY sequences. MORE and FEW are no multiples of five, so that the function `scalar`
- * sets pad_slot_id to 0 in the second set of values of one medium case. */
+ * edge case many_sequences has MANY sequences. If there are slot indices, the function `scalar` sets pad_slot_id to 0
+ * in the second set of values, unless the number of sequences is a multiple of five. Therefore MORE and FEW are not
+ * multiples of five. */
 enum { FEW = 64, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
 
 /* Returns the number of elements of a slot. */
@@ -353,9 +355,9 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, no element
- * is NaN, because then a reference may read every sequence. The elements of z are never NaN, because z must be finite
- * (check_floats). */
+/* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, or if the
+ * case has none, no element is NaN, because then every sequence may have a slot, and a reference must read the
+ * sequences that have slots. The elements of z are never NaN, because z must be finite (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&
@@ -576,8 +578,8 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* Turns some sequences into padding. If op_mistake.by is 0, these are the sequences with slot 0. If op_mistake.by is 1,
- * these are all sequences after the first padding sequence. */
+/* Turns some sequences into padding: the sequences with slot 0 if op_mistake.by is 0, and all sequences after the first
+ * padding sequence if op_mistake.by is 1. */
 static bool change_slots(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);

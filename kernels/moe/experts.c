@@ -218,8 +218,8 @@ static void dots(const double *a0, const double *a1, const double *b, int64_t co
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
 /* Returns true if the product of an expert with `visits` visits is large enough to be divided among threads. Small
- * products are not divided, because starting threads takes some microseconds, or much more if other processes use the
- * processors, and a small case has hundreds of products. */
+ * products are not divided: a small case has hundreds of products, and starting threads for each of them would take
+ * some microseconds, or much more if other processes use the processors. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);

@@ -13,13 +13,14 @@
  *     2^10 times as large if their dtype has a wider range than float16, and others are smaller by the same factor.
  *
  * Inputs are scaled by powers of two, so that the standard deviations of "up" and gate are between about 1 and 2, and
- * the standard deviation of an expert's output is between 0.5 and 1. (If "up" and gate have different factors, the
- * standard deviation of "up" is 2^10 times larger or smaller in the second set.) A power of two that scales a product
- * is applied to the product's factor if there is one, else to the scales of the weights if there are any, else to the
- * weights. Every second expert is steep: the odd experts in the first set, the even experts in the second. The gates of
- * a steep expert are 8 times as large as those of other experts (64 times in the second set). With gates of this size,
- * silu(gate) is nearly 0 or nearly the gate, the exponential overflows, and inputs of the second product exceed 448.
- * The second product of a steep expert is scaled down by the same number, 8 or 64. */
+ * the standard deviation of an expert's output is between 0.5 and 1. There is one exception: if "up" and gate have
+ * different factors, the standard deviation of "up" is 2^10 times larger or smaller in the second set. A power of two
+ * that scales a product multiplies the factor of this product. If there is no such factor, the power multiplies the
+ * scales of the weights or, without scales, the weights. Every second expert is steep: the odd experts in the first
+ * set, the even experts in the second. The gates of a steep expert are 8 times as large as those of other experts (64
+ * times in the second set). With gates of this size, silu(gate) is nearly 0 or nearly the gate, the exponential
+ * overflows, and inputs of the second product exceed 448. The second product of a steep expert is scaled down by the
+ * same number, 8 or 64. */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 

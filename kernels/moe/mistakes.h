@@ -21,7 +21,7 @@ enum moe_mistake {
 	MOE_PRODUCTS_ROUNDED,   /* the first product is rounded to the dtype mistake_by */
 	MOE_HIDDEN_SCALE_TURNED, /* scales of hidden states are read as if their two axes were swapped */
 	MOE_HIDDEN_ROUNDED,     /* scaled hidden states are rounded to the dtype mistake_by */
-	MOE_SCALES_INTERLEAVED, /* column j gets the scale of block j modulo the number of blocks */
+	MOE_SCALES_INTERLEAVED, /* column j gets the scale of block (j % number of blocks) */
 	MOE_WEIGHT_TWICE,       /* the routing weight multiplies both the input and the output */
 	MOE_LAST_EXPERT,        /* the last expert of this device is left out */
 	MOE_TILE,               /* an expert computes only its first mistake_by tokens */

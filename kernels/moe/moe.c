@@ -5,24 +5,25 @@
  *   this device, where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family, the
  *   gate is the first half.
  *
- * routing.h defines w. Experts of other devices can be selected. Their scores are part of the sum by which weights are
- * divided, but these experts add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits.
- * Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does not
- * quantise intermediate values, even if the definition names a kernel that quantises them. A kernel that quantises
+ * routing.h defines w. Experts of other devices can be selected. The sum by which routing weights are divided includes
+ * the scores of these experts, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32
+ * bits. Hidden states and weights may have scales per block, or an expert's products may have factors. The oracle does
+ * not quantise intermediate values, even if the definition names a kernel that quantises them. A kernel that quantises
  * computes a different operation: the root mean square error of such a kernel is 2.6 % with 8-bit intermediate values,
  * and 11 % with MXFP4 weights.
  *
- * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1, times the
- * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
- * products. If n terms are added one after the other, the error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's
- * standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum, the errors of the first sum partly cancel.
- * One element in 10^7 has an error of 5.5 times this standard error, 2^-17 s. Therefore atol is 2^-14. If the routing's
- * factor is above 1, atol is multiplied by the factor. The rtol is one ulp of the output's dtype, because two roundings
- * of nearly the same number differ by one ulp. A float32 output is not rounded again, and its rtol is 2^-14, like atol.
- * The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a thirtieth of atol.
+ * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1 if the
+ * routing's factor is 1, and s is proportional to this factor. If routing weights are inputs, s may be 2. A reference
+ * sums H products in float32, and then I products. If n terms are added one after the other, the error of the sum is
+ * 0.43 * 2^-24 sqrt(n / 2) times the sum's standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum,
+ * the errors of the first sum partly cancel. One element in 10^7 has an error of 5.5 times this standard error, 2^-17
+ * s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by the factor. The rtol is one ulp
+ * of the output's dtype, because two roundings of nearly the same number differ by one ulp. A float32 output is not
+ * rounded again, and its rtol is 2^-14, like atol. The measured error of torch in float32 on a CPU, for H = 7168 and a
+ * factor of 2.5, is 5e-6, a thirtieth of atol.
  *
- * Even if operands have 8 bits, every element must be within the tolerance (hit ratio 1), because such operands are
- * exact in float32, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
+ * Every element must be within the tolerance (hit ratio 1), even if operands have 8 bits: float32 represents these
+ * operands exactly, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
  * wrong. If the scale of one block in 56 has an error of 2 %, every second element is wrong. If a workload provides
  * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
  * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
@@ -148,7 +149,8 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 
 enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
 
-/* Returns the largest block size that divides the number of tokens of a default case. */
+/* In some default cases, the number of tokens is a multiple of a block size. Returns the largest of these block
+ * sizes. */
 static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
@@ -255,13 +257,14 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result under the value of only one
- * scalar. To reveal this, one scalar has the same value in both sets of each case. In cases of up to 16 tokens, both
- * sets have the same factor, that of DeepSeek-V3. In cases of more tokens, both sets have the same offset, the number
- * of this device's first expert. Usually, this device is in the middle of all devices. In cases of up to 16 tokens, the
- * offset of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases
- * of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a
- * factor of 1, or an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result with the value of one scalar
+ * as the key, although the result also depends on other scalars. To reveal this, one scalar has the same value in both
+ * sets of each case. In cases of up to 16 tokens, both sets have the same factor, that of DeepSeek-V3. In cases of more
+ * tokens, both sets have the same offset, the number of this device's first expert. Usually, this device is in the
+ * middle of all devices. In cases of up to 16 tokens, the offset of the second set is not a multiple of the number of
+ * local experts; with one token, the offset is 0. In cases of more than 16 tokens, the factor is below 1 in the first
+ * set and exactly 1 in the second. A reference may treat a factor of 1, or an offset of 0, as an absent scalar. The
+ * factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -320,15 +323,15 @@ static int carrier(int factor, int scale, int weights)
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for numbers that
-						       * resemble quantised data */
-	int first, second; /* first: the exponent of the factors of "up" and gate; second: of the factor of the second
-			    * product */
+	int hidden, hidden_scale, weights1, weights2; /* exponents of the powers of two by which elements are
+						       * multiplied; CODES: the elements resemble quantised data */
+	int first, second; /* first: the exponent of the factors for "up" and for the gate; second: the exponent of the
+			    * factor for the second product */
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers with magnitudes up to 448, which resemble quantised data. They are 7/8 *
- * 2^CODES_LARGER times as large as the numbers of the other set, which are below 1. */
+/* CODES is the exponent of numbers that resemble quantised data. Their largest magnitude is 448, or 7/8 *
+ * 2^CODES_LARGER. In the other set of values, magnitudes are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -394,10 +397,10 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	return x;
 }
 
-/* Makes every second expert steep (input_values.h). `parts` is the number of elements per expert in the input that is
- * scaled. If `gate` is true, the input belongs to the gate, which is scaled up; the gate is the second half of an
- * expert's elements if `halves` is true, else all of them. If `gate` is false, the input belongs to the second product,
- * and is scaled down. */
+/* Scales an input so that every second expert is steep (input_values.h). `parts` is the number of elements per expert
+ * in this input. If `gate` is true, the input belongs to the gate and is scaled up; if `halves` is also true, only the
+ * second half of an expert's elements is scaled. If `gate` is false, the input belongs to the second product and is
+ * scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -478,8 +481,8 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 	return codes;
 }
 
-/* The loop of store_bytes for elements of one C type. The last random word may have more bytes than there are remaining
- * elements. */
+/* Stores `count` elements of the C type `type`, one for each random byte. A random word has four bytes, and some bytes
+ * of the last word may not be needed. */
 #define STORE(type)                                                                                                    \
 	{                                                                                                              \
 		type *to = (type *)out + first;                                                                        \
@@ -667,8 +670,8 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the range of the values that are computed
- * from `f`. Uniform numbers must reach nine tenths of their limits. The values of scales and factors must be on both
- * sides of 1.2 times their power of two. */
+ * from `f`. Uniform numbers must reach nine tenths of their limits. Scales and factors are a power of two times numbers
+ * from 0.5 to 2; some of these numbers must be below 1.2, and some above. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);

@@ -83,8 +83,8 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Assigns the two tensors of scales to the two tensors of weights. The axis with the blocks of H is the last axis in
- * the scales of the first weights, and axis 1 in the scales of the second weights. */
+/* Assigns the two tensors of scales to the two tensors of weights. The axis with the length H / block shows which is
+ * which: it is the last axis of the scales of the first weights, and axis 1 of the scales of the second weights. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;

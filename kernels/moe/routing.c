@@ -205,12 +205,13 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 
 /* --- the selection ------------------------------------------------------------------------------------------------ */
 
-/* The best experts or groups so far, in descending order, and the best one that was left out. */
+/* The best experts or groups so far, in descending order, and the value of the best expert or group that was left
+ * out. */
 struct best {
 	int64_t index[MOE_PICKS_MOST];
 	double value[MOE_PICKS_MOST];
 	int64_t count, room;
-	double left; /* the value of the best one that was left out, or -infinity */
+	double left; /* the value of the best expert or group that was left out, or -infinity */
 };
 
 static void offer(struct best *best, int64_t index, double value)

@@ -13,7 +13,7 @@
 #include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
- * logits, or between all selected logits if more than SPREAD logits are selected. The other logits are one step
+ * logits, or between all selected logits if more than SPREAD logits are selected. All smaller logits are one step
  * apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
@@ -21,8 +21,8 @@ enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* One token in STEEP_ROWS has steeply falling logits. */
 enum { STEEP_ROWS = 8 };
-/* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. In a row with a favourite expert,
- * the logits of experts in other groups are lowered by RIVAL steps. */
+/* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. If there are several groups, the
+ * logits of a row with a favourite expert are lowered by RIVAL steps from rank 2 on. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
@@ -121,7 +121,7 @@ static enum row_kind kind_of(const struct traffic *t, int64_t token)
 	if (t->e.experts == t->e.local)
 		return ROW_ANYWHERE;
 	if (token == 0)
-		return ROW_FAVOURITE; /* token 0 may be the only token, and some expert of this device must be used */
+		return ROW_FAVOURITE; /* if token 0 is the only token, it must be routed to an expert of this device */
 	if (token % LONELY == 3)
 		return ROW_ELSEWHERE;
 	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 2 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
@@ -170,8 +170,8 @@ static void place_twins(const struct traffic *t, int64_t *order)
 	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
-/* Moves another local expert of the group of the expert at rank 0 to rank 1. The routing then keeps this group, because
- * the score of a group is the sum of the scores of its two best experts. */
+/* Finds another expert of this device in the group of the expert at rank 0, and moves it to rank 1. The routing then
+ * keeps this group, because the score of a group is the sum of the scores of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -189,8 +189,8 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* the favourite of half of 513 tokens has more than 128 tokens,
-						       * the size of a tile */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* 2: in a case of 513 tokens, more than 128 tokens (the size of a
+						       * tile) select the favourite */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -220,9 +220,9 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 }
 
 /* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logit of an expert of this
- * device is lowered if the token must not be routed to the expert. Another expert of the favourite's group may be
- * selected, so its logit is not lowered. The logit of an expert of another group is lowered, so that the score of this
- * group does not exceed that of the favourite's group. */
+ * device is lowered by SHUNNED steps if the token must not be routed to the expert. A token with a favourite expert may
+ * also be routed to other experts of the favourite's group. If there are several groups, all experts of such a row from
+ * rank 2 on are lowered by RIVAL steps, so that no other group has a higher score than the favourite's group. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
 {
 	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
@@ -250,8 +250,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 
 	if (t->r->method == MOE_RENORMALISE && token % STEEP_ROWS == 2 && !is_led(t, token))
 		return SLOPE_STEEP;
-	if (slope == SLOPE_TIED && is_tied(t, token)) /* with SLOPE_TIED, more than two experts could tie: those that
-						       * the slope ties, and the twins */
+	if (slope == SLOPE_TIED && is_tied(t, token)) /* if two experts are selected, the twins have ranks 1 and 2, and
+						       * SLOPE_TIED would make rank 0 tie with both */
 		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
@@ -336,8 +336,8 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 }
 
 /* Draws the row until every selection has a margin of at least `clear` and the token is routed to the experts that the
- * row's kind requires. A row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin that is at
- * least `clear` is kept. If no draw meets both conditions, the best draw is kept. */
+ * row's kind requires. With DeepSeek's routing, a row of SLOPE_NEAR is drawn several times; of the draws that meet both
+ * conditions, the one with the smallest margin is kept. If no draw meets both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -448,7 +448,7 @@ static void list_twice(const struct traffic *t, int64_t *order)
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
  * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
- * lists an expert twice, because two weights of one input cannot be combined into one. */
+ * lists an expert twice: experts are not linear, so a reference could not add the two weights. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -2,24 +2,24 @@
  *
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
  * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and two of the other
- * experts tie. With the routing method "renormalise", the logit falls by 5/2 for one token in eight (by 13/2 if two
- * experts are selected), so that selected experts have weights from nearly 1 down to 0.001 and less. The largest logit
- * differs from row to row, so that sigmoids saturate in some rows and nearly vanish in others. If the routing computes
- * softmaxes, the largest logit of some rows is 20, and its exponential overflows float16. In other rows, the largest
- * logit is 100 or -106. The exponentials of all selected logits then overflow or underflow float32 unless the maximum
- * is subtracted first.
+ * experts tie. With the routing method "renormalise", the logits of one token in eight fall by 5/2 from one expert to
+ * the next, or by 13/2 if two experts are selected. The weights of the selected experts are then from nearly 1 down to
+ * 0.001 and less. The largest logit differs from row to row, so that sigmoids saturate in some rows and nearly vanish
+ * in others. If the routing computes softmaxes, the largest logit of some rows is 20, and its exponential overflows
+ * float16. In other rows, the largest logit is 100 or -106. The exponentials of all selected logits then overflow or
+ * underflow float32 unless the maximum is subtracted first.
  *
  * With the routing method "renormalise", there are also ties between a selected and an omitted expert: for one token in
  * 16, the last selected expert ties with the next one. These two experts, the twins, have equal weights and scales. The
- * output is thus the same whichever twin is selected, and wrong if both twins are selected, or none of them. There are
- * no twins if a workload provides an input, or if other devices have experts.
+ * output is thus the same whichever twin is selected. It is wrong if a reference selects both twins or neither. There
+ * are no twins if a workload provides an input, or if other devices have experts.
  *
  * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. Thus the sums of score and bias
  * have both signs, even in one row. The bias changes the selection of experts and groups, in some rows by a small
  * margin and in others by a large one. If there is a bias, the logits of a row are drawn again until each selection of
  * an expert or a group has a margin of at least 2^-13, a thousand times the error of float32 sigmoids. If the logits of
- * a row fall by 1/32 from expert to expert, several draws that have this margin are compared, and the draw with the
- * smallest margin is used.
+ * a row fall by 1/32 from expert to expert, the row is drawn several times. Of the draws with margins of at least
+ * 2^-13, the one with the smallest margin is used.
  *
  * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens in
  * the first set of values, and 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases

@@ -87,7 +87,7 @@ static inline struct page_roles page_roles_of(const struct op_problem *problem)
 /* The layout of a cache and of the tensor that is appended to it. */
 struct page_extent {
 	int64_t pages, page_size, heads, width; /* heads: the number of heads, or 1 if there is no head axis */
-	int64_t halves;                         /* number of appended tensors that are stored in one cache: 1 or 2 */
+	int64_t halves;                         /* 2 if one cache contains both keys and values, else 1 */
 	int hnd;
 };
 
@@ -110,7 +110,8 @@ static inline struct page_extent page_extent_of(const struct op_case *c, int par
 	return e;
 }
 
-/* Returns the index in the cache of the first element of one head's vector, in slot `place` of a page. */
+/* Returns the index of an element of the cache: the first element of the vector that belongs to a head and to slot
+ * `place` of a page. */
 HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64_t page, int64_t half, int64_t place,
                                               int64_t head)
 {
@@ -119,8 +120,8 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
-/* Returns the exponent `reach` for a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1), which the dtype
- * represents as finite, normal numbers. */
+/* Returns a number `reach` for a dtype: elements of this dtype have magnitudes from 2^-reach to 2^(reach + 1), which
+ * the dtype represents as finite, normal numbers. */
 static inline int page_reach(enum dtype dtype)
 {
 	switch (dtype) {

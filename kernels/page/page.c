@@ -15,20 +15,20 @@
  *
  * Page tables. Sequences have different lengths, and the appended tokens are at the ends of the sequences. Some
  * sequences have no token to append, and one sequence has one token to append. If there are more sequences than pages,
- * most sequences are empty. The last page of a sequence is full, holds one token, or holds a few tokens. The length of
- * a sequence is thus a multiple of the page size, one more than a multiple, or another number. In the second set of
- * values, the first sequence has one token in its last page, and tokens are appended to its last two pages. Pages are
- * in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last page of
- * the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long prefix in
- * pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first sequence then
- * have positions beyond 131072, although the cache has few pages. The tokens are not in the order of their sequences.
- * In the second set of values, the order of the tokens is reversed, and other sequences than in the first set have full
- * last pages.
+ * most sequences are empty. The last page of a sequence is full, or holds one token, or holds a random number of
+ * tokens. The lengths of some sequences are thus multiples of the page size, and those of others are one more than a
+ * multiple. In the second set of values, the first sequence has one token in its last page, and tokens are appended to
+ * its last two pages. Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are
+ * written to the last page of the cache. If kv_indices has more entries than the cache has pages, the first sequence
+ * starts with a long prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended
+ * to the first sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the
+ * order of their sequences. In the second set of values, the order of the tokens is reversed, and different sequences
+ * have full last pages.
  *
  * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
  * the middle of the batch is padding. If the description does not mention padding, only cases of --edge have padding. A
- * workload is invalid if a token's slot is outside the pages of its sequence, or if two tokens have the same slot,
- * because the order of two writes to a slot is not defined. */
+ * workload is invalid if a token's slot is outside the pages of its sequence. It is also invalid if two tokens have the
+ * same slot, because the order of two writes to a slot is not defined. */
 #include "kernels/page/mistakes.h"
 #include "kernels/page/input_values.h"
 
@@ -47,11 +47,11 @@
  * pages, so that offsets in kv_indptr need more than 15 bits. */
 enum { BLOCK = 256, MOST_SEQUENCES = 2 * BLOCK, MOST_TOKENS = 2 * BLOCK + 1, PREFIX = 1 << 17, PREFIX_PAGES = 1 << 15 };
 
-/* The first medium case has at least POOL pages, so that page numbers need more than 8 bits. If 2 * POOL pages have
- * more than POOL_PLACES slots (for example, if a page has 64 slots), this case has more than POOL_PLACES slots, so that
- * slot numbers need more than 15 bits. These minimums do not apply if the cache would have more than POOL_ELEMENTS
- * elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, this case has at least LARGE_POOL pages, so
- * that page numbers need more than 12 bits. */
+/* The first medium case has at least POOL pages, so that page numbers need more than 8 bits. If 2 * POOL pages are
+ * enough for more than POOL_PLACES slots (for example, if a page has 64 slots), the case also has more than POOL_PLACES
+ * slots, so that slot numbers need more than 15 bits. These minimums do not apply if the cache would have more than
+ * POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, this case has at least
+ * LARGE_POOL pages, so that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
@@ -168,7 +168,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
-/* Returns how many of `pages` pages belong to only one sequence, if there are more page indices than pages. */
+/* If there are more page indices than the cache has pages, the first page indices are those of a prefix. Returns the
+ * number of page indices after the prefix: two thirds of `pages`, the number of pages. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
@@ -191,8 +192,8 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 	return pages > most ? pages : most;
 }
 
-/* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens, however these tokens are distributed
- * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there may be more
+/* Writes the axes of a case. There are enough pages for 1.5 times `tokens` tokens in up to `filled` sequences, whatever
+ * the lengths of the sequences are. At least a third of all pages is unused. If `prefix` is not 0, there may be more
  * pages (pool_of), and kv_indices also lists the pages of the prefix (at least PREFIX_PAGES). */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
@@ -273,7 +274,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 /* The member `indices` and the three arrays do not include the prefix of the first sequence. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
-	int64_t prefix;    /* number of pages in the prefix, which other sequences may also use */
+	int64_t prefix;    /* number of pages in the prefix of the first sequence; other sequences may also use them */
 	int64_t *indptr;   /* indptr[b]: the number of pages of all sequences before sequence b */
 	int64_t *length;   /* length[b]: the number of tokens of sequence b */
 	int64_t *appended; /* appended[b]: the number of tokens that are appended to sequence b */
@@ -350,8 +351,8 @@ static int64_t shortest(const struct table *table)
 	return found;
 }
 
-/* Returns how many tokens must be appended to the first sequence so that one of them is in the page before the last
- * one. Returns 0 if the first sequence has only one page. */
+/* Returns the number of tokens to append to the first sequence so that one of them is in the second-to-last page of
+ * this sequence. Returns 0 if the first sequence has only one page. */
 static int64_t across_pages(const struct table *table)
 {
 	int64_t before = (table->length[0] - 1) / table->page_size * table->page_size;
@@ -360,9 +361,9 @@ static int64_t across_pages(const struct table *table)
 }
 
 /* Distributes the appended tokens to the sequences in proportion to their lengths, with these exceptions. Tokens are
- * appended to the last two pages of the first sequence, if this takes at most half of all appended tokens. If there are
- * enough tokens, all tokens of the shortest sequence are appended, from position 0 on. If the other sequences have
- * room, no token is appended to the second sequence, and one token is appended to the third. */
+ * appended to the last two pages of the first sequence, if this takes at most half of all appended tokens. All tokens
+ * of the shortest sequence are appended, from position 0 on, if the number of appended tokens allows this. If the other
+ * sequences have room, no token is appended to the second sequence, and one token is appended to the third. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
@@ -447,8 +448,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices: random pages, which may repeat, for the prefix, and then different pages in random order. The
- * last page of the cache is among the pages to which tokens are written. */
+/* Fills the page indices. Those of the prefix are random and may repeat. The others are all different and in random
+ * order. The last page of the cache is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -472,8 +473,9 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	free(pages);
 }
 
-/* Returns the index of a token in the batch. `token` is the index of the token in the order of the sequences. In the
- * batch, this order is rotated by a third of the number of tokens, and reversed in the second set of values. */
+/* Returns the index of a token in the batch. `token` is the index of the token in the order of the sequences. The batch
+ * starts with the last third of the tokens in this order; the other tokens follow. In the second set of values, the
+ * batch is reversed. */
 static int64_t place_in_batch(const struct table *table, int64_t token)
 {
 	int64_t at = (token + table->tokens / 3) % table->tokens;
@@ -801,7 +803,7 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 }
 
 /* Checks that this family can compute tables with the axes of the case. If a workload provides a table, returns 0
- * without a check, because the workload's tables may have other axes. */
+ * without a check: the workload's tables may be valid even if this family can compute none with these axes. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;

@@ -6,7 +6,8 @@
  * Therefore, if a reference includes elements of another group in the maximum of a group, the scale changes. Noise is
  * uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last,
  * or any other, and has either sign. The magnitude of the peak is m * 2^p with m in [1, 2) and p = -8 … 8. The factor m
- * has all fraction bits of the dtype of x (20 of them if x is float32), so that the scale is not exact in float32.
+ * is random in all fraction bits that the dtype of x has (in 20 bits if x is float32), so that float32 does not
+ * represent the scale exactly.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 * 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between
@@ -110,8 +111,8 @@ struct quantize_fill {
 	int64_t group, groups;
 	int probe, second, floored; /* floored: whether the floor is above 0 */
 	int tiny;                   /* 2^tiny is at most half the floor */
-	int bits; /* number of fraction bits of a peak; elements of kind BESIDE differ from a tie by 2^-bits times the
-		   * tie */
+	int bits; /* number of fraction bits of a peak; quotients of kind BESIDE differ from a tie in the last of these
+		   * bits */
 	float huge;
 };
 

@@ -12,19 +12,21 @@
  * quotients of a group of zeros are not defined.
  *
  * Tolerance. Implementations compute in float32, in one of several ways. Each rounding has a relative error of at most
- * 2^-24; the number of roundings is in parentheses:
+ * 2^-24. These are the computations and their numbers of roundings:
  *
- *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
- *   q: x / s (2, including the one of s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an
- *      inaccurate division, the error is up to 2^-22 + 2 * 2^-24. The value of eps is rounded to float32, too.
+ *   s: amax / 448 has 1 rounding, and amax * (1 / 448) has 2. A division that is only accurate to 2 units in the last
+ *      place has an error of up to 2^-22.
+ *   q: x / s has 2 roundings, including that of s; x * (448 / amax) has 2; x * (1 / s) has 3; x / (amax * (1 / 448))
+ *      has 3. With an inaccurate division, the error is up to 2^-22 + 2 * 2^-24. The value of eps is rounded to
+ *      float32, too.
  *
- * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. The quotient of a correct implementation is thus
- * in an interval of relative width SLACK around the true quotient. The output q must be a number in this interval,
- * rounded to e4m3. No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their value, so all
- * numbers in nearly every interval round to the same e4m3 number. If an interval contains a tie, its numbers round to
- * two neighbouring e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also powers of two, and
- * each of the computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds to 1 in float32.)
- * For such an amax, the interval is a single number, and ties must be rounded to even. */
+ * SLACK = 2^-21 exceeds the error of each of these computations, and is the rtol of s. The quotient of a correct
+ * implementation is thus in an interval of relative width SLACK around the true quotient. The output q must be a number
+ * in this interval, rounded to e4m3. No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their
+ * value, so all numbers in nearly every interval round to the same e4m3 number. If an interval contains a tie, its
+ * numbers round to two neighbouring e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also
+ * powers of two, and each of the computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds
+ * to 1 in float32.) For such an amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 
@@ -46,7 +48,7 @@ enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: if there ar
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
 /* Returns true if the problem says that its scales are powers of two. Such a problem is refused by op.match, although
- * its tensors have the same shapes. */
+ * its tensors have the shapes that this family expects. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};

@@ -2,15 +2,15 @@
  *
  * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
  * numbers that are uniform on [-1, 1). Thus the result is completely wrong if a reference reads a neighbouring row, a
- * neighbouring column or swapped halves. With true cosines, the result would be nearly right, because the cosines of
- * slow pairs hardly differ from row to row.
+ * neighbouring column, or the sines instead of the cosines. With true cosines, the result would be nearly right,
+ * because the cosines of slow pairs hardly differ from row to row.
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In this set, the
  * rotated tensors and the cache have 7 fraction bits relative to their magnitude. Therefore products and their sums are
- * exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all elements of the head are multiplied by a
- * large or a small power of two, which keeps products and sums exact. A conversion to float16 makes these elements
- * overflow or lose most of their digits. In the second set of a case without a cache, the rotated tensors are uniform
- * on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
+ * exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all rotated elements of the head are
+ * multiplied by a large or a small power of two, which keeps products and sums exact. A conversion to float16 makes
+ * these elements overflow or lose most of their digits. In the second set of a case without a cache, the rotated
+ * tensors are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
  * multiplied by a large or a small power of two. If the tensor is not float16, the multiplied elements are beyond the
@@ -190,9 +190,9 @@ struct rope_fill {
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* Elements are multiplied by 2^exponent. The exponents large_head and small_head are for all elements of a
-	 * large or small head (0: the case has no such heads); large_rest and small_rest are for large and small copied
-	 * elements. */
+	/* The exponents of the powers of two by which elements are multiplied: large_head and small_head for the
+	 * rotated elements of large and of small heads (0: the case has no such heads), large_rest and small_rest for
+	 * large and for small copied elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };

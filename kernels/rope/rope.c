@@ -35,9 +35,9 @@
  * 1.4e-3. The atol of 2.5e-3 leaves a margin, and is 0.125 % of an element of magnitude 2. This atol has a drawback:
  * some pairs rotate by less than 1e-3 in 4096 positions (the last few pairs of Llama 3.1), and a reference that copies
  * these pairs passes. In the second set of values, positions go up to 131072, and with a scale of 0.75, angles go up to
- * 174763. These angles are 43 times as large as those of the first set, and so are the rounding errors: a float32
- * reference has an error of up to 0.06 in a pair of length 2.83. For elements of magnitude 2, atol is 0.08, which is 4
- * % of the magnitude; for larger elements (input_values.h), atol is larger by the same factor. With positions up to
+ * 174763 radians. The largest angle and the rounding errors are 43 times as large as in the first set: the elements of
+ * a pair of length 2.83 have an error of up to 0.06 in float32. For elements of magnitude 2, atol is 0.08, which is 4 %
+ * of the magnitude; for larger elements (input_values.h), atol is larger by the same factor. With positions up to
  * 131072, even pairs with a low frequency rotate far enough to detect a reference that copies them. The positions of a
  * workload are not known when the tolerance is computed. Therefore workloads have the tolerance of the first set, which
  * is right for positions below 4096.
@@ -237,7 +237,7 @@ enum { BLOCK_TOKENS = 256 };
 enum { MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_ROWS = 40960 };
 
 /* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
- * launch fewer than GRID_TOKENS blocks. */
+ * launch fewer than GRID_TOKENS blocks, so that a block must process several tokens. */
 enum { GRID_TOKENS = 4097, GRID_ELEMENTS = 256 };
 
 /* Returns the number of elements of a token in all rotated tensors. */
@@ -354,8 +354,8 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 static struct rule rule(const struct op_case *c, int output)
 {
 	bool given = (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
-	bool far = c->contents == CONTENTS_SECOND && !given; /* positions from a workload are the same in both sets, so
-							      * atol must be the same, too */
+	bool far = c->contents == CONTENTS_SECOND && !given; /* a workload's positions are the same in both sets, so
+							      * both sets get the atol of the first set */
 	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 	int rotated = rope_roles_of(c->problem).rotated[output];
 
@@ -396,9 +396,9 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three
  * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
  * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
- * pairs if there is one token, the scale if there are 2 to BLOCK_TOKENS tokens, and theta if there are more. With
- * several tokens, all other numbers have their defaults in the second set. A reference may mistake a default, such as a
- * scale of 1, for an absent number. */
+ * pairs if there is one token, the scale if there are 2 to BLOCK_TOKENS tokens, and theta if there are more. If there
+ * are several tokens, the numbers that differ between the sets have their default values in the second set, because a
+ * reference may mistake a default, such as a scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -509,8 +509,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* the scale of the plain formula is the only constant that needs no source, because it is 1 by
-		   * default */
+	return 1; /* only the scale of the plain formula can be missing, because it is 1 by default */
 }
 
 /* The mistakes that the oracle simulates. */
@@ -710,8 +709,8 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
-/* Rotates one head as a reference with the mistake does. The mistake is in the positions of elements, or in the second
- * elements of pairs. */
+/* Rotates one head as a reference with the mistake does. The mistake changes the positions at which elements are read
+ * or written, or the second element of each pair, or the copied elements. */
 static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
 			  const double *sine, int mistake)
 {

@@ -159,8 +159,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Let a sampler divide the probability of each kept token by uniform noise, and draw the token with the largest
- * quotient. Returns the probability that this sampler draws the most likely token. */
+/* Returns the probability with which a sampler with uniform noise draws the most likely token. Such a sampler divides
+ * the probability of each kept token by uniform noise, and draws the token with the largest quotient. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
@@ -220,8 +220,8 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 	}
 }
 
-/* Adds the suspicions of samplers that never draw tokens of certain ranks. At least two tokens are kept, and they are
- * sorted. */
+/* Adds the suspicions of samplers that never draw tokens of certain ranks. The filter must have kept at least two
+ * tokens and sorted them. */
 static void suspect_ranks(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	int64_t last = kept->count - 1, half = (kept->count + 1) / 2, rank = 0;
@@ -389,7 +389,7 @@ static double divergence(double x, double mean)
 struct worst_split {
 	double margin;
 	const struct tally *tally;
-	int shape, by, way, split; /* way: -1 for a tally by the position in a cell */
+	int shape, by, way, split; /* way: -1 for the tallies that count draws by their position in a cell */
 	double observed, expected;
 };
 
@@ -402,8 +402,9 @@ static double side(const double buckets[DRAWS_BUCKETS], int split)
 	return sum;
 }
 
-/* Returns the margin of a split. `expected` is the expected fraction of draws on one side. Correct implementations may
- * keep different tokens, so the true fraction may differ from `expected` by up to `slack`. */
+/* Returns the margin (draws_verdict.margin) of one split of the buckets into two sides. `observed` is the fraction of
+ * draws on one side, and `expected` is the expected value of this fraction. Correct implementations may keep different
+ * tokens, so the true fraction may differ from `expected` by up to `slack`. */
 static double margin_of(double observed, double expected, double slack, double rows)
 {
 	double difference = fabs(observed - expected) - slack;

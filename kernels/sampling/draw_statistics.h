@@ -1,38 +1,40 @@
 /* draw_statistics - tests whether samples follow the probabilities from which they should be drawn.
  *
- * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets,
- * and the probability of each bucket, before the draw is known. There are three ways to define the buckets:
+ * Tallies. One row gives only one draw, so the draws of all rows are counted together. Each row defines four buckets
+ * and their probabilities, which do not depend on the draw. There are three ways to define the buckets:
  *
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
- *             A token belongs to the quarter that contains the middle of its probability.
+ *             In this sum, each token has an interval as long as its probability, and belongs to the quarter that
+ *             contains the middle of its interval.
  *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. In
  *             rows of the second kind (see below), "depth" replaces "boundary": the probabilities are summed from the
  *             most likely token on, and the buckets are the quarters of the sum.
  *
  * A tally counts the draws in each bucket. For each way, there are separate tallies for three kinds of rows. In the
  * first kind, one token dominates. In the second kind, more than 64 tokens are kept, and each has less than 1/32 of the
- * probability. All other rows are of the third kind. Each tally of a way and a kind of rows exists three times: for all
- * rows, for rows in which top-k determines the last kept token, and for rows in which top-p determines it. Three ways,
- * three kinds and these three sets of rows make 27 tallies. Two more tallies, by the position in a cell, count the
- * draws of rows in which thousands of tokens are equally likely. For these two tallies, the probabilities of a row are
- * summed in the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell.
- * If a sampler uses a random number of b bits, this number is always at an end of a cell, so the sampler draws only
- * tokens at these ends. One tally has cells of two tokens, and the other has cells of four tokens. Both tallies also
- * detect samplers that use fewer bits. A split divides the four buckets into two sides; there are 7 splits. Let x be
- * the fraction of draws on one side, and m the expected value of x. The total variation distance of a tally is the
- * largest difference between x and m over all splits.
+ * probability. All other rows are of the third kind. For each way and each kind of rows, there are three tallies: one
+ * for all rows, one for the rows in which top-k determines the last kept token, and one for the rows in which top-p
+ * determines it. Three ways, three kinds and these three sets of rows make 27 tallies. Two more tallies, by the
+ * position in a cell, count the draws of rows in which thousands of tokens are equally likely. For these two tallies,
+ * the probabilities of a row are summed in the order of the vocabulary. The sum is divided into 2^b equal cells. A draw
+ * is counted in the first, second, third or last bucket if the drawn token is in the first, second, third or last
+ * quarter of its cell. If a sampler uses a random number of b bits, this number is always at an end of a cell, so the
+ * sampler draws only tokens at these ends. One tally has cells of two tokens, and the other has cells of four tokens.
+ * Both tallies also detect samplers that use fewer bits. A split divides the four buckets into two sides; there are 7
+ * splits. Let x be the fraction of draws on one side, and m the expected value of x. The total variation distance of a
+ * tally is the largest difference between x and m over all splits.
  *
  * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
  * any x above m, the fraction of draws on one side is x or more with a probability of at most exp(-N KL(x || m)). For
- * any x below m, the fraction is x or less with a probability of at most the same bound. (Hoeffding 1963, theorem 1,
- * which does not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the
- * distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above
- * a limit that is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of
- * draws is tested with 29 tallies and 7 splits. By the union bound, the probability of a false alarm for the set is at
- * most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token.
- * This other test never raises a false alarm, because chance has no influence on which tokens a filter may keep. With
- * 100 rows and m = 0.3, fractions x from 0.03 to 0.65 pass. The test test_draw_statistics.c computes the exact
+ * any x below m, the probability that the fraction is x or less has the same bound. (Hoeffding 1963, theorem 1, which
+ * does not require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of
+ * x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that
+ * is greater than m. The probability that x is beyond one of these limits is at most 2 exp(-t). A set of draws is
+ * tested with 29 tallies and 7 splits. By the union bound, the probability of a false alarm for the set is at most 406
+ * exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a filter may keep the drawn token. This
+ * other test never raises a false alarm, because chance has no influence on which tokens a filter may keep. With 100
+ * rows and m = 0.3, fractions x from 0.03 to 0.65 pass. The test test_draw_statistics.c computes the exact
  * probabilities.
  *
  * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
@@ -40,14 +42,14 @@
  * draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks or
  * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
- * number of rows with any values. The product is checked after the first set of values and after both sets. The
+ * number of rows with any values. The product is checked twice: after the first set of values, and after both sets. The
  * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
  * so T is set to 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
- * per case. A run of five hundred cases of sampling thus has a false alarm with a probability of at most 1e-6 (the
- * starter dataset has 15 such cases). */
+ * per case. In a run of five hundred sampling cases, the probability of a false alarm is thus at most 1e-6 (the starter
+ * dataset has 15 sampling cases). */
 #ifndef REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
 #define REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
 
@@ -69,7 +71,8 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* the last token that top-p keeps gets the rest of p as its probability */
+	DRAW_SHORT,     /* gives the last token that top-p keeps only a part of its probability: p minus the
+			 * probabilities of all tokens before it */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The suspects from here on apply to the kept tokens of any filter. */
@@ -106,10 +109,10 @@ enum draw_suspect {
 struct draw {
 	bool counted;
 	enum draw_shape shape;
-	enum filter_by by;      /* filter_kept.by of the row */
-	double slack;           /* filter_kept.slack of the row */
+	enum filter_by by;      /* the member `by` of the row's struct filter_kept */
+	double slack;           /* the member `slack` of the row's struct filter_kept */
 	int ways;               /* the number of ways in which the draw is counted */
-	int bucket[DRAWS_WAYS]; /* the bucket of the draw */
+	int bucket[DRAWS_WAYS]; /* bucket[way]: the bucket of the draw */
 	double share[DRAWS_WAYS][DRAWS_BUCKETS];
 	bool gridded;           /* whether the draw is counted by its position in a cell */
 	int cell[DRAWS_GRIDS];

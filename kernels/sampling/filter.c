@@ -177,8 +177,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Returns how many of the `room` most likely tokens count. A token counts if the probabilities of all tokens before it
- * add up to at most `limit`, or if it ties with a token that counts. */
+/* Returns how many of the `room` most likely tokens a top-p of `limit` keeps. It keeps a token if the probabilities of
+ * all tokens before it add up to at most `limit`, or if the token ties with a kept token. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;
@@ -204,7 +204,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 		p = 0;
 	counts.generous = reach(filter, from.generous, (p + error) * most);
 	counts.kept = reach(filter, from.kept, p * most);
-	counts.strict = 0; /* a filter may keep any of several tied tokens, so `strict` counts none or all of them */
+	counts.strict = 0; /* `strict` counts tied tokens only if a filter must keep all of them */
 	while (counts.strict < from.strict && counts.strict < counts.kept) {
 		int64_t end = through(filter, counts.strict, true);
 
@@ -228,7 +228,8 @@ static struct counts min_p(struct filter *filter, double ratio)
 		return counts;
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= sure)
 		rank++;
-	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept even if the limit is rounded up */
+	counts.strict = rank > 0 ? rank : 1; /* even if a reference rounds the limit up, it keeps the most likely
+					      * token */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
 		rank++;
 	counts.kept = rank;

@@ -43,7 +43,7 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that determines the last kept token, because it dropped the most likely of all dropped tokens. */
+/* Which filter determines the last kept token: the one that dropped the most likely of the dropped tokens. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {

@@ -14,15 +14,15 @@
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
  *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9.
  *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; shows whether a reference draws uniformly from the kept tokens. If
- *            top-p is the only filter, it keeps 6 or 7 tokens, with a p above 0.95.
+ *            top-p is the only filter, p is above 0.95, and top-p keeps 6 or 7 tokens.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4095 are kept, because a reference may look only at the 1024 most likely tokens. There is no
  *            tail. The probability of each token is more than twice the error that a float32 sum may have (filter.c).
- *            If the vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280
- *            down to 1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of at least 4096, a
- *            dtype that represents the steps (float32), and parameters that differ from row to row. Otherwise, the row
- *            is "flat, 2 kept".
+ *            If the vocabulary is smaller than 8192, a wide row has only 2048 tokens, and 65 to 1088 of them are kept.
+ *            Their probabilities fall from 3071/4193280 to 1024/4193280. A wide row needs a vocabulary of at least
+ *            4096, a dtype that represents the steps (float32), and parameters that differ from row to row. Otherwise,
+ *            the row is "flat, 2 kept".
  *
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
@@ -30,29 +30,33 @@
  * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. The other
  * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
- *   0        flat, 2 kept; without a filter, "flat, 3 kept" in every second block. With min_p, the row is tied in
- *            blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so four tokens are
- *            exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
- *   3        flat, 3 or 4 kept. Without a filter, long in every second block, wide in every fourth block, and a peak in
- *            the others.
- *   7        a peak, but wide in every fourth block. Without a filter, the row is even: it has 16384 equally likely
- *            tokens and no tail. A sampler whose random number has few bits draws only some of these tokens. An even
- *            row needs a vocabulary of at least 16384 in float32; otherwise, the row is flat.
- *   Others   peaks; steep if the vocabulary is smaller than 128.
+ *   0        flat, 2 kept. If there is no filter, the row is "flat, 3 kept" in every second block of 8 rows. With
+ *            min_p, the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
+ *            such a row is 1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row
+ *            is long.
+ *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
+ *            fourth block, and a peak in the other blocks.
+ *   7        a peak in three of four blocks, and wide in the fourth. If there is no filter, the row is even: it has
+ *            16384 equally likely tokens and no tail. A sampler whose random number has few bits draws only some of
+ *            these tokens. An even row needs float32 and a vocabulary of at least 16384 tokens; otherwise, the row is
+ *            flat.
+ *   Others   a peak, or steep if the vocabulary is smaller than 128.
  *
- * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The other tokens
- * have a probability of 440/2^24 each, and of 0.43 together. Because 440/2^24 is below 3e-5, a reference may mistake it
- * for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose probability is at
- * least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise, the row is flat.
+ * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. Each of the other
+ * tokens has a probability of 440/2^24; together, these tokens have 0.43. Because 440/2^24 is below 3e-5, a reference
+ * may mistake it for 0. If min-p is a filter, min_p is below 1e-4 in a long row, and min-p keeps the tokens whose
+ * probability is at least half of 440/2^24. A long row needs the same vocabulary and dtype as an even row; otherwise,
+ * the row is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. If a case may have wide rows, these two rows are different in every 64 rows after the
- * first 64: another token has the probability 2^-20, and the first or last token has the rest. In row 11, a reference
- * that never draws the last token of the vocabulary then draws the other token.
+ * and the first token in row 40. If a case may have wide rows, this is true only for the first 64 rows. In rows 11 and
+ * 40 of the later groups of 64 rows, the last or first token has nearly all of the probability, and one other token has
+ * 2^-20. In row 11 of such a group, a reference that never draws the last token of the vocabulary draws the other
+ * token.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
- * also the same, except for Python scalars. The state of torch's generators differs between the two sets, so the draws
- * of twins differ.
+ * also the same, except for Python scalars. The state of torch's random generators differs between the two sets, so the
+ * tokens that are drawn from the two equal rows differ.
  *
  * In the second set of values, two kept tokens of a flat row tie, and two of its dropped tokens tie. The probabilities
  * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
@@ -62,9 +66,9 @@
  * or min_p of a row is inside such a range, so float32 rounding does not change which tokens are kept. If the range is
  * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
  * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
- * range, p is slightly larger than the total probability of the tokens before the last kept token: the difference is
- * far smaller than the probability of the last kept token. In the second set, min_p is 1 in those rows with an even
- * index that keep one token.
+ * range, p exceeds the total probability of all tokens before the last kept token, but only by a small part of the
+ * probability of the last kept token. In the second set, min_p is 1 in those rows with an even index that keep one
+ * token.
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
@@ -308,8 +312,8 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 }
 
 /* Returns how much a weight of a flat or steep row changes in the second set of values, in units of 2^-24. The sum of
- * the changes of a row is 0. In every eighth block, flat rows have two ties: one between the first two tokens, which
- * are kept, and one between two tokens that no filter keeps (top-k keeps at most five tokens of these rows). */
+ * the changes of a row is 0. In every eighth block of 8 rows, the first two tokens of a flat row tie, and are kept. The
+ * tokens at ranks 5 and 6 also tie, and are dropped (top-k keeps at most five tokens of these rows). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -334,8 +338,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 }
 
 /* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a wide row of
- * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is subtracted: from the last of 8 heavy
- * tokens, from all tokens of stairs evenly, or from the most likely token of a peak. */
+ * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the last
+ * of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -439,7 +443,8 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 	return (double)sum * SAMPLING_UNIT;
 }
 
-/* The parameters of a row's filters. The parameter of a filter that the problem does not have is not used. */
+/* The parameters of a row's filters. If the problem lacks one of these filters, the parameter of this filter is not
+ * used. */
 struct sampling_parameters {
 	int64_t top_k;
 	double top_p, min_p;
@@ -447,12 +452,13 @@ struct sampling_parameters {
 
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
  * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
- * rows, the token at which the sum of probabilities exceeds p is a likely one (if there is also k = 4, p is 0.88). In
- * the second set, k keeps three tokens, or five if there is also a p. A p alone, or a min_p, keeps more tokens in the
- * second set than in the first. A p differs from the nearest sum, and a min_p from the nearest ratio, by at least
- * 0.002. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent parameters. To
- * detect this, the second set has a p of 1 if there are many rows (many draws show which tokens are kept), and a min_p
- * of 0 if there is one row. */
+ * rows, the last token that top-p keeps is one of the likely tokens. If a problem has both k and p, k is 4 and p is
+ * 0.88 in the first set. In the second set, k keeps three tokens, or five if there is also a p. A p alone, or a min_p,
+ * keeps more tokens in the second set than in the first. Each p differs by at least 0.002 from every sum of the most
+ * likely tokens' probabilities, and each min_p by at least 0.002 from every ratio of a probability to the largest one.
+ * A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent parameters. To detect
+ * this, the second set has a p of 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if
+ * there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

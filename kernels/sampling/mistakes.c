@@ -19,8 +19,8 @@ static bool largest_of_batch(struct op_variation *v, const struct op_mistake *mi
 }
 
 /* Suppose that a reference with mistake A keeps all tokens that a reference with mistake B keeps, and more tokens. All
- * draws of B are then also possible with A. Therefore A is after B in this table, and B is the value of `narrower` of
- * A. */
+ * draws of B are then also possible with A. Therefore A stands after B in this table, and the member `narrower` of A
+ * lists B. */
 const struct op_mistake sampling_mistakes[] = {
     {.says = "top_k + 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_MORE},
     {.says = "top_k - 1 tokens were kept, not top_k", .in_oracle = SAMPLING_K_LESS},

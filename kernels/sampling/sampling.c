@@ -30,8 +30,8 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The reference fails if another seed gives the same draws in a case in which a correct reference repeats its draws
- * with a probability of at most 1e-10. */
+/* If a reference draws the same tokens with another seed, it fails, unless a correct reference would do so with a
+ * probability above false_sameness. */
 static const double false_sameness = 1e-10;
 
 /* PARALLEL_FROM: if there are fewer elements, one thread is faster than several. */
@@ -121,8 +121,8 @@ static int match(const struct op_problem *problem, struct err *why)
  * 256 rows, the boundary token is drawn about 60 times. If the output is the filtered probabilities, there are fewer
  * rows, because one row of each kind is enough. If the vocabulary is large, there are fewer rows, because each row
  * takes longer. If most rows are peaks, both sets of values together need about a thousand rows to detect a sampler
- * with uniform noise (input_values.h). If min-p is a filter, there are more rows, because other kinds of rows are
- * needed as well. */
+ * with uniform noise (input_values.h). With min-p, there are more rows than without a filter, because some kinds of
+ * rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -202,11 +202,11 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	return ordinary;
 }
 
-/* The tolerance of filtered probabilities. A filtered probability is a quotient, whose divisor is a sum of at most one
- * term per token of the vocabulary. In float32, the relative error of a pairwise sum is up to 2^-24 log2(262144), and
- * the relative error of a sum with a few heavy tokens is a few times 2^-24. A float16 or bfloat16 output is rounded
- * once more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for
- * float16, it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
+/* The tolerance of filtered probabilities. A filtered probability is divided by a sum, which has at most one term per
+ * token of the vocabulary. In float32, the relative error of a pairwise sum is up to 2^-24 log2(262144), and the
+ * relative error of a sum with a few heavy tokens is a few times 2^-24. A float16 or bfloat16 output is rounded once
+ * more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for float16,
+ * it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -242,8 +242,8 @@ static double scalar(const struct op_case *c, int input)
 	}
 }
 
-/* Fills a row of a case of --edge. The first heavy token has all of the weight, or all heavy tokens have equal
- * weights. */
+/* Fills a row of a case of --edge. In the edge case EDGE_CERTAIN, the first heavy token has all of the weight; in the
+ * other edge cases, all heavy tokens have equal weights. */
 static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
 {
 	int64_t first = row * f->vocab;
@@ -391,8 +391,8 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the sum of probabilities up to the last kept token exceeds top_p, even if the filter
-	 * keeps every token. */
+	/* If top_p is below 1, the sum of the probabilities of the kept tokens exceeds top_p. This is true even if
+	 * top-p drops no token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
 		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
@@ -645,7 +645,8 @@ static bool judges(const struct op_case *c, int output)
 }
 
 /* Judges samples. Metrics without a meaning for draws (relative errors, cosine) are 0. The metrics max_abs and mean_abs
- * are the total variation distance. An output of zeros passes only if token 0 is allowed in every row. */
+ * are both the total variation distance of the draws. An output of zeros passes only if token 0 is allowed in every
+ * row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
@@ -732,8 +733,8 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* only cases with this family's own values are sure to have rows
-						    * that are the same in both sets */
+	if (first->given != 0 || first->edge != 0) /* a case of a workload or of --edge may have no rows that are the
+						    * same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }

@@ -136,8 +136,7 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* Returns the smallest value that is at least `least` and for which the sum of all higher probabilities is at most
- * `limit`. */
+/* Returns the smallest number p >= `least` for which the probabilities above p add up to at most `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);

@@ -8,10 +8,10 @@
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each with a
  * relative error of 2^-24. In float32, the exponent thus has an error of 1e-4, and y has a relative error of 1e-4. A
- * reference may also round 1 / T. This rounding changes x / T and max by the same factor, so their difference has
- * another relative error of 2^-24. If y is not 0 in float32, the magnitude of this difference is below 104, so this
- * error is below 1e-5. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error.
- * Even a small probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal
+ * reference may also round 1 / T. This rounding changes x / T and max by the same factor, and adds a relative error of
+ * 2^-24 to the exponent. The magnitude of the exponent is below 104 unless y is 0 in float32, so the added error is
+ * below 1e-5. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds almost no error. Even a
+ * small probability such as 1 / V must be accurate. Therefore atol is only 1e-37, just above the smallest normal
  * float32 number; for float16, atol is the smallest subnormal number. Outputs of bfloat16 and float16 are rounded once
  * more: their rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
@@ -142,8 +142,9 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns a number of rows that at least one default case has. This number is above 300. If the vocabulary has a
- * hundred thousand tokens, the number is only 65, because kernels use several blocks for each of these long rows. */
+/* For the axis of rows, returns the number of rows of the first medium case as `most`. This number is above 300, or
+ * only 65 if the vocabulary has a hundred thousand tokens. In this case 65 rows are enough, because kernels use several
+ * blocks for each of these long rows. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
