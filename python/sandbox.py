@@ -49,8 +49,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot switch back to the zygote's own PID namespace")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox cannot be set up,
-        although it could be set up in a trial at the start."""
+        """Confines this process, which is a new child. At the start, the zygote tries out which layers of the sandbox
+        can be set up. Raises an exception if one of these layers cannot be set up now."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
