@@ -130,10 +130,10 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Calls run() on copies of the arguments. Returns a tuple: the outputs; a list that says for each argument whether
-    the gradient of a loss with respect to the argument is nonzero; and the copies, which run() may have changed. The
-    loss is a sum of the output elements with random weights. Without weights, the gradient of some outputs would be 0:
-    for example, the elements in a row of a softmax always add up to 1."""
+    """Calls run() on copies of the arguments. Returns a tuple: the outputs; for each argument, whether the gradient of
+    a loss with respect to the argument is nonzero; and the copies, which run() may have changed. The loss is a sum of
+    the output elements with random weights. Without weights, the gradient of some outputs would be 0: for example, the
+    elements in a row of a softmax always add up to 1."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}

@@ -137,8 +137,8 @@ def needs_own(source, erases):
 
 def is_stateless(source):
     """Returns true if the module of the reference contains only functions and immutable values. Such a module keeps
-    nothing between two calls. (In a global list or tensor, or in a default argument, a call could leave data for a
-    later call.) Call this function only for source code for which needs_own returned None."""
+    nothing between two calls: it has no global list or tensor and no default argument in which a call could leave data
+    for a later call. Call this function only for source code for which needs_own returned None."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 

@@ -130,7 +130,7 @@ def matrix(device_class):
 def text_of(problem):
     text = str(problem).strip()
     errors = [line for line in text.splitlines() if "error:" in line or "error " in line.lower()[:40]]
-    if len(text) > MESSAGE_MAX and errors:  # of a compiler's output, keep the errors and omit the command lines
+    if len(text) > MESSAGE_MAX and errors:  # keeps the errors in a compiler's output, and omits its command lines
         text = "\n".join([text.splitlines()[0], *(line[:500] for line in errors[:4])])
     if len(text) > MESSAGE_MAX:
         text = text[: MESSAGE_MAX // 2] + "\n[...]\n" + text[-MESSAGE_MAX // 2 :]

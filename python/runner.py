@@ -592,8 +592,8 @@ class Child:
     def free_gpu_memory(self):
         """Frees the GPU memory that torch's allocator keeps for later tensors. In a runner that is kept, overwrites
         this memory first, because the driver can give it to a tensor of another reference. If torch's allocator has
-        already returned memory to the driver on its own, that memory was not overwritten. This function then leaves
-        `frees` unchanged, and unload, which compares `frees` with the allocator's count, ends this process."""
+        already returned memory to the driver on its own, that memory was not overwritten. Then this function does not
+        update `frees`. unload compares `frees` with the allocator's count, and ends this process if they differ."""
         torch.cuda.synchronize()
         erase = self.before is not None and gpu_memory_frees() == self.frees
         if erase:
@@ -606,9 +606,9 @@ class Child:
         """Resets `reached`, and from now on records there the first time that the process opens or imports a file,
         connects to a socket or starts a process. Ignores files in the interpreter's own directories, and files that the
         definition declares. If a reference uses any other file, its verdict must not be stored, because a later change
-        of this file would not make the verdict invalid. The file uses are found with Python's audit events, which a
-        reference that wants to cheat can avoid. Python has no audit event for reads of the environment or the clock;
-        the engine searches the source code of the reference for such reads."""
+        of this file would not make the verdict invalid. The function relies on Python's audit events, which a reference
+        that wants to cheat can avoid. Python has no audit event for reads of the environment or the clock; the engine
+        searches the source code of the reference for such reads."""
         self.reached = None
         if self.is_watched:  # the hook is installed only once, because it cannot be removed
             return
@@ -635,7 +635,7 @@ class Child:
             if event not in REACHES:
                 self.reached = "caused Python's audit event %s" % event
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
-                return  # without a path: the process itself, or a library of the system
+                return  # dlopen without a path: of the process itself, or of a system library
             elif path is not None and not is_own(path):
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
@@ -648,7 +648,7 @@ class Child:
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
             self.keep_freed_memory(case["arena"])
-        while self.channel.fds:  # each request to a ground truth has a descriptor, even if the arena is mapped
+        while self.channel.fds:  # a request to a ground truth has a descriptor even if the arena is already mapped
             os.close(self.channel.fds.pop())
         self.outputs = case["outputs"]
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
@@ -921,8 +921,8 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that torch's allocator holds but no tensor uses with bytes of 255. Floating-point
-    numbers in this memory are then NaN, and integers are -1."""
+    """Sets all bytes to 255 in the GPU memory that torch's allocator holds but no tensor uses. Floating-point numbers
+    in this memory are then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]

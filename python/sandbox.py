@@ -67,8 +67,8 @@ class Sandbox:
         return left
 
     def limit_processor_time(self, seconds, kept):
-        """Limits the processor time of this process, which is a child, and of each process that it starts; 0: no
-        limit."""
+        """Limits the processor time of this process, which is a child, and of each process that it starts. If `seconds`
+        is 0, there is no limit."""
         if self.library.sandbox_limit_processor_time(ctypes.c_int64(seconds), ctypes.c_int(kept)) != 0:
             os.write(2, b"the processor time of this reference cannot be limited\n")
             os._exit(1)

@@ -83,8 +83,8 @@ def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name: `name` is
     this other name, and `why` is the reason why its value is taken for the input. `values` contains, by name, the
     returned values whose names are not names of inputs. The reasons, which are tried in this order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This
-      reason applies only if it fits no other value for this input, and no other input for this value.
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). If this
+      is true for several values of the input, or for several inputs of the value, the reason is not used.
     - "form": among the tensors that are not yet assigned to an input, only one has the input's form, and no other
       missing input has this form.
     - "order": several missing inputs have the same form, and equally many tensors of this form are not yet assigned.

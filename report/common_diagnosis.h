@@ -7,7 +7,7 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Sets `says` to the descriptions of mistakes, each of which explains all diagnosed cases. Returns the number of
+/* Sets `says` to descriptions of mistakes. Each of these mistakes explains all diagnosed cases. Returns the number of
  * descriptions, at most DIAGNOSIS_SHOWN. The verdicts own the strings. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
 /* Appends a comma and the member "diagnosis" of a JSON object. */

@@ -206,8 +206,8 @@ static int remove_old_libraries(struct file_update *r, struct err *err)
 	return 0;
 }
 
-/* Updates the files that all tests use (testgen/support_files.h). If options.print is set, only prints the file that it
- * names, if this is one of these files. */
+/* Updates the files that all tests use (testgen/support_files.h). With options.print, only prints the file that this
+ * option names, or nothing if it names another file. */
 static int update_shipped(struct file_update *r, struct err *err)
 {
 	const char *print = r->options->print, *name;

@@ -46,8 +46,8 @@ struct update_options {
 /* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
 struct update_result {
 	int files, written, removed,
-	    current;	 /* files: number of files that should exist; written: number of files that were written (with
-			  * `check`: that are out of date) */
+	    current;	 /* files: how many files should exist; written: how many were written (with `check`: how many
+			  * are out of date) */
 	int definitions; /* number of definitions checked */
 	/* The numbers of definitions:
 	 * - with_test: with a class that is up to date, or with a hand-written test file

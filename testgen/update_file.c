@@ -15,8 +15,8 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* The clock of a filesystem may advance only every 10 ms, so a further change of a file may leave its timestamps the
- * same if one of them is younger than NEAR_NS. If a timestamp has no fraction of a second, the limit is two seconds,
+/* If a file changes twice within NEAR_NS, the second change may leave all its timestamps the same, because the clock of
+ * a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two seconds,
  * because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
@@ -412,10 +412,10 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 
-/* Writes `text` to the file if the file may be replaced. If the text would delete tests, `lost` is a message that says
- * so; then reports this message and leaves the file unchanged. Otherwise `lost` is NULL. Returns 1 if the file now has
- * the new text, or would have it without `check`. Returns 0 if the file was left unchanged. Returns -1 and sets `err`
- * on error. */
+/* Writes `text` to the file if the file may be replaced. `lost` is NULL, or a message that says that `text` would
+ * delete tests. If there is a message, reports it and leaves the file unchanged. Returns 1 if the file now has the new
+ * text, or would have it without `check`. Returns 0 if the file was left unchanged. Returns -1 and sets `err` on
+ * error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
@@ -585,8 +585,8 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether writing `text` may delete tests of a definition: `text` lacks a class of the current file, or there
- * is no current file with a header of reftest that shows which classes belong in the file. */
+/* Returns whether writing `text` may delete tests of a definition: `text` lacks a class of the current file, or reftest
+ * did not write the current file, so that it does not show which classes the new file must have. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {

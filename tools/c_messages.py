@@ -52,7 +52,7 @@ class Name:
 class Token:
     def __init__(self, kind, text, line):
         self.kind, self.text, self.line = kind, text, line
-        self.stored = None  # the Name of the part of a table in which this literal is
+        self.stored = None  # the Name of the member or variable of a table that contains this literal
 
 
 def unescape(literal):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches of each op family's oracle (the code that computes its ground truth) the
-default cases reach. `make coverage` builds the instrumented programs and runs this script.
+"""coverage - reports which lines and branches the default cases reach in each op family's oracle, the code that
+computes its ground truth. `make coverage` builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
@@ -12,8 +12,8 @@ report leaves out:
 - code that op.match of the family also calls, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
-- code that runs only if op_case.mistake is set, which reftest does to find the cause of a failure: code under a
-  condition such as `if (c->mistake == SWAPPED)`, and functions that only such code calls
+- code that runs only if op_case.mistake is set (to find the cause of a failure): code under a condition such as `if
+  (c->mistake == SWAPPED)`, and functions that only such code calls
 - branches of other lines that compare op_case.mistake, if these branches are reached only in a second run of
   BUILD/tests/coverage/oracles, which has the same inputs but sets op_case.mistake (docs/coverage.md)
 
@@ -97,8 +97,8 @@ def uncommented(path):
 
 class Names:
     """The names that the functions and tables of kernels/ use, and the file that defines each name. If several files
-    define a name, a file that uses the name means its own definition, if it has one, and otherwise a definition in a
-    header or a definition that is not static."""
+    define a name, a use of the name means the definition in the same file. If this file has none, it means a definition
+    in a header, or a definition that is not static."""
 
     def __init__(self, functions, family):
         self.text, self.words, self.right_words = {}, {}, {}

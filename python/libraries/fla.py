@@ -110,8 +110,8 @@ def gdn_chunk(call: Call):
 DELTA_K_MOST = 256  # the largest head dimension of keys that the chunked kernels of the delta rule support
 # The chunked kernel computes CHUNK_ROWS rows at a time. If one gate, gamma, applies to all tokens, the kernel
 # multiplies the rows past a sequence's end, which are 0, by a power of e^-gamma. A power above e^88 overflows float32
-# to infinity, and 0 times infinity is NaN. Before that can happen (GAMMA_MOST), the gate is passed once per token,
-# because the kernel then ignores the rows past a sequence's end.
+# to infinity, and 0 times infinity is NaN. If that could happen (GAMMA_MOST), the gate is passed once per token: the
+# kernel then ignores the rows past a sequence's end.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 

@@ -43,7 +43,7 @@ class RayFleet(Fleet):
         ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
-        self.calls = {}  # {pending call: (worker, number of the request)}; no number: the call gets the worker's facts
+        self.calls = {}  # {pending call: (worker, request number)}; with number None, the call gets the worker's facts
         super().__init__(count)
 
     def _open(self, name):
