@@ -46,11 +46,11 @@ def in_float64(torch):
 
 @contextlib.contextmanager
 def in_order(torch):
-    """Makes torch use a deterministic algorithm for each operation that has one. Without this, some gradients on a GPU,
-    such as the gradient of a gather, would add their terms in the order in which threads happen to run. A reference has
-    no influence on this order. An operation without a deterministic algorithm runs as usual, and torch's warning is
-    suppressed. In torch's deterministic mode, torch.empty() returns NaN instead of undefined values, which could be
-    zeros by chance."""
+    """Makes torch use a deterministic algorithm for each operation that has one. Without this, some operations on a
+    GPU, such as the backward pass of a gather, would add numbers in the order in which threads happen to run, and the
+    rounding errors would differ between calls. A reference has no influence on this order. An operation without a
+    deterministic algorithm runs as usual, and torch's warning is suppressed. In torch's deterministic mode,
+    torch.empty() returns NaN instead of undefined values, which could be zeros by chance."""
     before = torch.get_deterministic_debug_mode()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*deterministic")
@@ -62,8 +62,8 @@ def in_order(torch):
 
 
 def named(inputs, arguments, kind):
-    """Removes from `arguments` the inputs whose names begin with `kind`, and returns these inputs as {rest of the name:
-    (spec, tensor)}."""
+    """Removes from `arguments` the inputs whose names begin with `kind`, such as "grad:", and returns {name without
+    `kind`: (spec, tensor)} for these inputs."""
     return {spec["name"][len(kind):]: (spec, arguments.pop(spec["name"])) for spec in inputs
             if spec["name"].startswith(kind)}
 
@@ -123,17 +123,17 @@ def differentiate(runner, run, case, arguments):
             with wide(torch):
                 result = run(**arguments)
             gradients = backwards(runner, outputs_of(runner, result, given), leaves, given)
-        del result  # frees autograd's saved tensors, because slope() calls run() again
+        del result  # frees the tensors that autograd saved, because slope() needs memory for its calls of run()
         with torch.no_grad(), wide(torch):
             slopes = [slope(runner, run, arguments, name, step, given) for name, (_, step) in steps.items()]
     return [*gradients, *slopes]
 
 
 def effects(runner, run, arguments, outputs):
-    """Calls run() on copies of the arguments. Returns a tuple: the outputs; a list that says for each argument whether
-    the gradient of a loss with respect to the argument is nonzero; and the copies, which run() may have changed. The
-    loss is a sum of the output elements with random weights, because the plain sum of some outputs, such as those of a
-    softmax, is constant."""
+    """Calls run() on copies of the arguments. Returns a tuple: the outputs; for each argument, whether the gradient of
+    a loss with respect to the argument is nonzero; and the copies, which run() may have changed. The loss is a sum of
+    the output elements with random weights. Without weights, the gradient of some outputs would be 0: for example, the
+    elements in a row of a softmax always add up to 1."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}

@@ -2,11 +2,11 @@
 
 `needs_own(source, erases)` returns None if nothing that the source code does can outlive a call, or affect anything but
 the inputs and outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of
-its own. A reference needs its own process if it contains an import, a builtin, an attribute or a kind of syntax node
-that is not in the lists below. The source code is only parsed, never executed. runner.py calls `needs_own` in a process
-that runs no reference.
+its own. The lists below contain the imports, builtins, attributes and kinds of syntax nodes that are allowed. A
+reference that contains any other one needs its own process. The source code is only parsed, never executed. runner.py
+calls `needs_own` in a process that runs no reference.
 
-The lists exclude:
+For example, a reference needs its own process if it contains one of these:
 
 - Assignments to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
 - Attributes that are not in the list ATTRIBUTES. Because the source code does not show which object a variable refers
@@ -16,11 +16,11 @@ The lists exclude:
 - Names that begin with two underscores, `global`, `nonlocal`, classes, `try`, and generators that can stay suspended
   inside a `with`. A reference can therefore change only its own module, which is removed after the reference's last
   case.
-- Uninitialised memory (empty, new_empty, resize_, Tensor(…)). This memory could still contain results of an earlier
-  reference, and the next reference could return them as its own. The names in UNINITIALISED are allowed if the runner
-  overwrites unused memory between two references, as runners on a GPU do.
+- Functions that return uninitialised memory (empty, new_empty, resize_, Tensor(…)). Uninitialised memory could still
+  contain results of an earlier reference, and a later reference could return these results as its own. Runners on a GPU
+  overwrite unused memory between two references, so there the functions in the list UNINITIALISED are allowed.
 - Strings that name an attribute at run time (format, getattr).
-- Builtins that are not in BUILTINS, and assignments to the names of builtins.
+- Builtins that are not in the list BUILTINS, and statements that assign to the name of any builtin.
 - autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
   generators, except torch's default ones, which are seeded before each call."""
 
@@ -40,8 +40,8 @@ NODES = frozenset("""
     Load Store Del
 """.split())
 
-# Modules that the source code may import. From typing, it may import only the names in TYPING; from torch and its
-# modules, only names in ATTRIBUTES.
+# Modules that the source code may import. From the module typing, the source code may import only the names in TYPING.
+# From torch and the modules below it, the source code may import only the names in ATTRIBUTES.
 MODULES = frozenset("math torch torch.nn torch.nn.functional torch.linalg torch.special typing".split())
 TYPING = frozenset("Any Callable Dict Iterable List Optional Sequence Set Tuple Union".split())
 
@@ -137,8 +137,8 @@ def needs_own(source, erases):
 
 def is_stateless(source):
     """Returns true if the module of the reference contains only functions and immutable values. Such a module keeps
-    nothing between two calls. (A global list or tensor, or a default argument, could keep what an earlier call stored
-    in it.) Call this function only if needs_own returned None for the source code."""
+    nothing between two calls: it has no global list or tensor and no default argument in which a call could leave data
+    for a later call. Call this function only for source code for which needs_own returned None."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 

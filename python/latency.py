@@ -48,8 +48,8 @@ class Events:
 
 
 class Inputs:
-    """The arguments of the measured calls. If a call writes to an input, the input's old values are restored before the
-    next call."""
+    """The arguments that all measured calls get. If a call writes to an input, the input's old values are restored
+    before the next call."""
 
     def __init__(self, torch, kept):
         self.torch, self.kept = torch, kept

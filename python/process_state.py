@@ -73,8 +73,9 @@ def state(torch, device, own):
 
 
 def difference(before, after, threads):
-    """Returns the name of a part that differs between two states, or None. If the part is a number, the returned text
-    also contains both numbers. `threads` is the number of threads that torch uses for parallel loops."""
+    """Compares two results of the function state. Returns the name of a part that differs, or None. If the part is a
+    number, the returned text also contains both numbers. `threads` is the number of threads that torch uses for
+    parallel loops."""
     for name, old in before.items():
         new = after[name]
         if name == "threads":

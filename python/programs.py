@@ -2,7 +2,7 @@
 which torch's extension builder compiles.
 
 If a message {"load"} has "files", the message has these fields:
-- "files": [[path, content]] and "entry_file", one of these paths
+- "files": a list [[path, content]] of all files, and "entry_file": the path of the file that defines the function
 - "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
 - "outputs": "returned" if the function returns its outputs; "written" if it writes them to tensors that it gets after
   its inputs; "guessed" if the signature of the function decides between the two"""
@@ -93,7 +93,7 @@ def by_position(function, how, outputs):
 
 def writes(function, inputs, outputs):
     """Guesses from the signature whether the function writes its outputs to tensors that it gets after its inputs. If
-    the signature is inconclusive, returns true, because writing to such tensors is the default of the format."""
+    the signature does not decide this, returns true, because the format of solutions makes this the default."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -28,7 +28,7 @@ Messages to the pool:
 - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
   the definition's. "prepared" is how many of the allowed seconds the preparations took.
-- {"unavailable": message} is the answer if the library does not support this call.
+- {"unavailable": message} is the answer if the library does not support the case; the message says why.
 - {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
   cause of the failure is transient. "fatal" is true if this process cannot be used again. "not_built", which may be
   absent, is true if the library failed to compile its kernels.
@@ -130,7 +130,7 @@ def matrix(device_class):
 def text_of(problem):
     text = str(problem).strip()
     errors = [line for line in text.splitlines() if "error:" in line or "error " in line.lower()[:40]]
-    if len(text) > MESSAGE_MAX and errors:  # of a compiler's output, keep the errors and omit the command lines
+    if len(text) > MESSAGE_MAX and errors:  # keeps the errors in a compiler's output, and omits its command lines
         text = "\n".join([text.splitlines()[0], *(line[:500] for line in errors[:4])])
     if len(text) > MESSAGE_MAX:
         text = text[: MESSAGE_MAX // 2] + "\n[...]\n" + text[-MESSAGE_MAX // 2 :]
@@ -139,10 +139,10 @@ def text_of(problem):
 
 def mendable(problem):
     """Returns true if a failure of a library is transient. After a transient failure, the case is judged without this
-    library, but its verdict is not stored, so that the next run tries the library again. A failed build counts as
-    permanent if the compiler printed an error, because each new attempt would take minutes. The verdict without this
-    library then stays valid until the library, its table or the device changes. A failed build without a compiler error
-    counts as transient."""
+    library, but its verdict is not stored, so that the next run tries the library again. After a permanent failure, the
+    verdict without this library is stored, and stays valid until the library, its table or the device changes. A failed
+    build of kernels counts as permanent if the compiler printed an error that no text in BUILD_TROUBLE explains,
+    because each new attempt would take minutes and fail again. Any other failed build counts as transient."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)
@@ -158,7 +158,7 @@ class Server:
         self.used = set()  # (library, definition, whether it computed gradients) of each call so far
         self.prepared = 0.0
         self.since = 0.0
-        self.doing = []  # (text, deadline) of each preparation that has begun and not ended; they can be nested
+        self.doing = []  # (text, deadline) of each preparation in progress; one may begin within another
         common.progress = self.progress
 
     def serve(self):
@@ -320,9 +320,10 @@ class Server:
     def coarse_gradients(self, row, request, inputs, results):
         """Returns the tolerances {"atol", "rtol"} of each gradient, for a row with coarse arithmetic. An element of a
         gradient is a sum of terms. If the terms do not cancel each other, the error is at most GRADIENT_RATIO times the
-        gradient. If they cancel each other, the sum is small, but still has the rounding errors of all terms. Therefore
-        the size of the terms is estimated: gradients are computed again with random signs for the elements of the
-        inputs grad:Y."""
+        gradient. If the terms cancel each other, the sum is small, but still has the rounding errors of all terms, so
+        the tolerance must be computed from the size of the terms. To estimate this size, the function computes the
+        gradients again with random signs for the elements of the inputs grad:Y, so that the terms no longer cancel each
+        other."""
         if row.coarse is None:
             return None
         squares = [0.0] * len(results)

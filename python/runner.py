@@ -3,22 +3,22 @@
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
 change torch, the interpreter or its process. A child runs the cases of several definitions only under two conditions.
-First, the source code of each reference must be unable to change anything for later references (isolation.py). Another
-child, the reader, checks this by parsing the source code; the reader runs no reference. Second, the state of the child
-must be the same after each reference as before it (process_state.py).
+First, the source code of each reference must be unable to change anything for later references (isolation.py). To check
+this, another child, the reader, parses the source code; the reader runs no reference. Second, each reference must leave
+the state of the child as it was before the reference (process_state.py).
 
 Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
 seed_everything in python/testing/conftest_calls.py must seed the same generators. Tensors are in an arena (shared
-memory) that the judge owns. No message of the runner contains a verdict. Therefore the worst effect of a forged message
-is that the judge checks outputs that do not exist.
+memory) that the judge owns. No message of the runner contains a verdict, so a reference that forges a message cannot
+forge a verdict. At worst, the judge checks outputs that the reference has not computed.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
   the sandbox that protect every child, as bits of workers/sandbox/sandbox.h
-- -> {"fork": slot, "group": bool, "reads": bool} with the child's socket, the pipe for the child's output and, if
-  "group" is true, a descriptor: the child moves to its control group by writing "0" to the descriptor. "reads": the
-  child is a reader
+- -> {"fork": slot, "group": bool, "reads": bool} with two or three descriptors: the child's socket, the pipe for the
+  child's output and, if "group" is true, a file of the child's control group; the child writes "0" to this file to join
+  the group. If "reads" is true, the child is a reader
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child remains a zombie, so that its pid
   is not reused
@@ -26,16 +26,17 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
 
 Pool and child exchange JSON lines on the child's socket:
 
-- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has a /proc of its own
-  PID namespace, a descriptor of this /proc comes with "ready"
-- -> {"file": path} with a descriptor of the content, for each file that the reference may read; the child sends no
-  answer
+- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has its own PID
+  namespace, the message "ready" comes with a descriptor of this namespace's /proc
+- -> {"file": path}, with a descriptor of the file's content, is sent for each file that the reference may read; the
+  child does not answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
-  "kept"}. If the source is a ground truth and not a reference, the field "truth" has the path of the source, and error
-  messages name this path. If the ground truth has several files, the fields of programs.py replace the source
+  "kept"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
+  path of the source, for error messages. If the ground truth has several files, the message has the fields that
+  programs.py lists instead of the source
 - <- {"loaded": true, "warm_up"} or {"error": …}
-- -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
-  "makes_inputs"; such a child never loads a reference
+- -> {"make": …} and {"store": …}, which the judge writes (trial_custom_inputs.c), are sent only to a child that loaded
+  code with "makes_inputs"; such a child never loads a reference
 - <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: [name, why]}, "others": [name]}
   and {"stored": true}
 - -> {"unload": true} to a child that loaded a reference with "kept", after its last case
@@ -63,8 +64,8 @@ The fields of these messages:
   fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
 - "makes_inputs", which may be absent, means that the source is loaded to make inputs. Its value says whether the source
   is the definition's "init" code or its "reference".
-- "taken" lists the inputs that the code returned under another name, each with this name and the reason why the value
-  is used for the input; see taken_instead.
+- "taken" has an entry for each input that the code returned under another name: this other name, and the reason why its
+  value is used for the input (see taken_instead in tensors.py).
 - "others" lists the returned names that are not names of inputs.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
@@ -74,11 +75,13 @@ The fields of these messages:
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
   false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
 - "processor_time" is the number of seconds of processor time that each process of the reference may use; 0: no limit.
-- "none" is true if autograd returned no gradient for an input, so that this output contains zeros instead.
+- "none" is true if the output is the gradient of an input for which autograd returned no gradient; the output then
+  contains zeros.
 - "grad" is true if the output requires a gradient, and "overwrites" is true if the output uses the memory of an earlier
   call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
-- "touched" lists the inputs to which torch has counted writes, even if they have their old values again.
+- "touched" lists the inputs to which the reference wrote, even if they have their old values again. (Torch counts the
+  writes to each tensor.)
 - "effects" says for each input whether some output has a nonzero gradient with respect to the input; null if there are
   no gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
@@ -106,16 +109,17 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # this system call has the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
-# Constants of keep_freed_memory. M_MMAP_MAX is an option from malloc.h, and MAPPINGS is its default value in glibc. If
-# the arena has at most ARENA_WITHOUT_MAPPINGS bytes, and "memory_has_room" is true, then the holes in malloc's heap are
-# small compared with the reference's memory limit.
+# Constants of keep_freed_memory. M_MMAP_MAX is an option from malloc.h, and MAPPINGS is its default value in glibc.
+# Freed memory is reused only if the arena has at most ARENA_WITHOUT_MAPPINGS bytes and "memory_has_room" is true: then
+# the holes in malloc's heap are small compared with the reference's memory limit.
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
 HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls if they have at most this many bytes
 OLDEST_TORCH = (2, 4)
 # An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
-# queues, which doubles the time to create and destroy a context (bench/contexts.py). The results of a reference do not
-# depend on how many of its streams run concurrently. If the user has set the variable, its value is not changed.
+# queues, which doubles the time to create and destroy a context (bench/contexts.py). With one queue, fewer streams of a
+# reference run concurrently, which does not change its results. If the user has set the variable, its value is not
+# changed.
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -124,7 +128,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
 REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
                "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
-OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<" is for "<reference>", which is not a file
+OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<" begins "<reference>", which is no file
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -164,8 +168,8 @@ latency = beside("latency")
 fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
-# These modules need torch, so they are executed later. They are already compiled here, because the sandbox will hide
-# this file's directory.
+# These modules need torch, so they are executed only when torch is imported. Their files are read and compiled here,
+# because the sandbox later hides this file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
 Channel = beside("channel").Channel
 Sandbox, Mistake, Lacking = sandbox.Sandbox, failures.Mistake, failures.Lacking
@@ -266,8 +270,8 @@ class Zygote:
         self.end_orphans()
 
     def end_orphans(self):
-        """Kills all processes that references left behind, which the kernel has made children of this process. If each
-        reference has its own PID namespace, Sandbox.end kills them instead."""
+        """Kills all processes that references left behind; the kernel has made them children of this process. If each
+        reference has its own PID namespace, does nothing, because Sandbox.end kills these processes."""
         if self.sandbox.has_pids:
             return
         for pid in children_of(os.getpid()):
@@ -283,7 +287,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # (with a PID namespace, the kernel kills the other processes)
+        while not self.sandbox.has_pids:  # with PID namespaces, the kernel kills the other processes
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -405,9 +409,9 @@ class Child:
         return self.case(message["run"])
 
     def warm_on(self):
-        """Runs warm-up steps until a request arrives, and stores in `warm_up` how the warm-up ended. A failed step ends
-        the warm-up, but not this process, because a case that depends on this step will report the same error. Only a
-        broken device ends this process."""
+        """Runs warm-up steps until a request arrives, and stores in `warm_up` how the warm-up ended. If a step fails,
+        the warm-up ends, but this process continues: a case that needs the same step will report the error. If the
+        device is broken, this process ends."""
         self.warm_up = "interrupted by a request"
         try:
             for step in further_steps(self):
@@ -421,8 +425,8 @@ class Child:
             finish_work(self.device)  # raises an exception if the device is broken; this ends the process
 
     def rehearse(self):
-        """Rehearses what `load` does before a reference runs, and then the run of a reference. The audit hook is
-        installed before the run, because each audit event of a run calls the hook."""
+        """Does what `load` does before a reference runs, and then runs a small reference. The audit hook is installed
+        before that, because it is also called during the run of a real reference."""
         self.sandbox.limit_processor_time(0, True)  # sets no limit
         self.watch_reach()
         rehearse()
@@ -430,8 +434,9 @@ class Child:
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
         a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. This costs time,
-        because Linux must clear each new page. If the case is large or the user has set a small memory limit, does not
-        change the default, because reused memory leaves holes in the heap, and these holes count toward the limit."""
+        because Linux must clear each new page. If the case is large or the user has set a small memory limit, malloc
+        keeps its default: memory that is kept for reuse leaves unused holes in the heap, and these holes count toward
+        the memory limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
@@ -574,7 +579,7 @@ class Child:
         else:
             self.free_gpu_memory()
         after = self.state()
-        self.reached = None  # the files that self.state() opened do not matter
+        self.reached = None  # forgets the files that self.state() opened
         return process_state.difference(self.before, after, self.threads)
 
     def begin_erasing(self):
@@ -586,9 +591,9 @@ class Child:
 
     def free_gpu_memory(self):
         """Frees the GPU memory that torch's allocator keeps for later tensors. In a runner that is kept, overwrites
-        this memory first, because the driver can give it to a tensor of another reference. If the allocator has already
-        freed memory on its own, that memory was not overwritten. In this case, does not change `frees`, so that unload
-        ends this process."""
+        this memory first, because the driver can give it to a tensor of another reference. If torch's allocator has
+        already returned memory to the driver on its own, that memory was not overwritten. Then this function does not
+        update `frees`. unload compares `frees` with the allocator's count, and ends this process if they differ."""
         torch.cuda.synchronize()
         erase = self.before is not None and gpu_memory_frees() == self.frees
         if erase:
@@ -600,9 +605,10 @@ class Child:
     def watch_reach(self):
         """Resets `reached`, and from now on records there the first time that the process opens or imports a file,
         connects to a socket or starts a process. Ignores files in the interpreter's own directories, and files that the
-        definition declares. No fingerprint covers any other file, so a verdict that depends on such a file must not be
-        stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading the
-        environment or the clock; the engine searches the reference's source for code that reads them.)"""
+        definition declares. If a reference uses any other file, its verdict must not be stored, because a later change
+        of this file would not make the verdict invalid. The function relies on Python's audit events, which a reference
+        that wants to cheat can avoid. Python has no audit event for reads of the environment or the clock; the engine
+        searches the source code of the reference for such reads."""
         self.reached = None
         if self.is_watched:  # the hook is installed only once, because it cannot be removed
             return
@@ -617,7 +623,7 @@ class Child:
                     return True
                 path = abspath(path)
             except (TypeError, ValueError):
-                return True  # the argument is an open descriptor or None, not a path
+                return True  # the event has a descriptor or None instead of a path
             return join(realpath(path), "").startswith(own) or join(path, "").startswith(own)
 
         def on_event(event, arguments):
@@ -629,7 +635,7 @@ class Child:
             if event not in REACHES:
                 self.reached = "caused Python's audit event %s" % event
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
-                return  # the file is a shared library that is already loaded, or a library of the system
+                return  # dlopen without a path: of the process itself, or of a system library
             elif path is not None and not is_own(path):
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
@@ -642,7 +648,7 @@ class Child:
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
             self.keep_freed_memory(case["arena"])
-        while self.channel.fds:  # a ground truth gets a descriptor of its memory with each request
+        while self.channel.fds:  # a request to a ground truth has a descriptor even if the arena is already mapped
             os.close(self.channel.fds.pop())
         self.outputs = case["outputs"]
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
@@ -760,8 +766,8 @@ class Child:
 
     def form_of(self, spec):
         """Describes the value that was made for an input. If the input is a Python scalar, a 0-D tensor is described in
-        the same way as the number that it contains. If the code made a number for an input that is a tensor, the number
-        is described; the judge decides whether the definition allows a number."""
+        the same way as the number that it contains. If the definition declares a tensor and the code made a number,
+        describes the number; the judge decides whether this number is allowed."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -790,8 +796,8 @@ class Child:
         return {"stored": True}
 
     def look_for_earlier(self, described, results, arguments):
-        """Records which outputs use the memory of an earlier call's outputs. Ignores an output that uses the memory of
-        an input, because an operation that updates a buffer in place may return the buffer."""
+        """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
+        does not count: an operation that updates a buffer in place may return this buffer."""
         given = {tensors.memory_of(value) for value in arguments.values()} | {None}
         held = {tensors.memory_of(output) for outputs in self.earlier for output in outputs}
         for item, result in zip(described, results):
@@ -887,8 +893,8 @@ def finish_work(device):
 
 
 def limit_gpu_memory(device, size):
-    """Limits the GPU memory that torch's allocator uses in this process. The limit protects other processes only from
-    mistakes of a reference, because a reference could also remove the limit."""
+    """Limits the GPU memory that torch's allocator uses in this process. The limit protects other processes from a
+    reference that uses too much memory by mistake, but not from a hostile reference, which could remove the limit."""
     if device != "cpu":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
@@ -915,8 +921,8 @@ def gpu_memory_frees():
 
 
 def erase_unused_gpu_memory():
-    """Overwrites the GPU memory that torch's allocator holds but no tensor uses. Floating-point numbers in this memory
-    are then NaN, and integers are -1."""
+    """Sets all bytes to 255 in the GPU memory that torch's allocator holds but no tensor uses. Floating-point numbers
+    in this memory are then NaN, and integers are -1."""
     memset = driver().cuMemsetD8_v2
     for segment in torch.cuda.memory_snapshot():
         address = segment["address"]
@@ -992,9 +998,9 @@ def run(x, weight):
 
 def rehearse():
     """Loads a small reference and runs it on the CPU, in the same way as a child runs a reference. In the zygote, the
-    rehearsal imports the modules that torch imports late. In a child that waits for a request, the rehearsal writes to
-    memory pages that the child shares with the zygote, so that Linux copies these pages before the request arrives. The
-    rehearsal has no other lasting effect."""
+    rehearsal imports the modules that torch imports late. A child shares its memory pages with the zygote, and Linux
+    copies a page when the child first writes to it. In a child that waits for a request, the rehearsal causes these
+    copies before the request arrives. The rehearsal has no other lasting effect."""
     names = {}
     before = process_defaults()
     interpreter_folders()

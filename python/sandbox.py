@@ -49,8 +49,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot switch back to the zygote's own PID namespace")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer of the sandbox cannot be set up,
-        although it could be set up in a trial at the start."""
+        """Confines this process, which is a new child. At the start, the zygote tries out which layers of the sandbox
+        can be set up. Raises an exception if one of these layers cannot be set up now."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
@@ -67,8 +67,8 @@ class Sandbox:
         return left
 
     def limit_processor_time(self, seconds, kept):
-        """Limits the processor time of this process, which is a child, and of each process that it starts; 0: no
-        limit."""
+        """Limits the processor time of this process, which is a child, and of each process that it starts. If `seconds`
+        is 0, there is no limit."""
         if self.library.sandbox_limit_processor_time(ctypes.c_int64(seconds), ctypes.c_int(kept)) != 0:
             os.write(2, b"the processor time of this reference cannot be limited\n")
             os._exit(1)

@@ -80,15 +80,15 @@ def is_part(name, of):
 
 
 def taken_instead(specs, values, missing):
-    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name. `values` is
-    {name: value} for the returned values whose names are not names of inputs. The reasons, which are tried in this
-    order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). No
-      other value meets this condition for the input, and no other input meets it for the value.
-    - "form": exactly one of the tensors that still have no input has the input's form, and no other missing input has
-      this form.
-    - "order": as many tensors with a certain form remain as there are missing inputs with this form, so the first input
-      gets the first tensor, and so on."""
+    """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name: `name` is
+    this other name, and `why` is the reason why its value is taken for the input. `values` contains, by name, the
+    returned values whose names are not names of inputs. The reasons, which are tried in this order:
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). If this
+      is true for several values of the input, or for several inputs of the value, the reason is not used.
+    - "form": among the tensors that are not yet assigned to an input, only one has the input's form, and no other
+      missing input has this form.
+    - "order": several missing inputs have the same form, and equally many tensors of this form are not yet assigned.
+      The first of these inputs gets the first of these tensors, and so on."""
     wanted = [spec for spec in specs if spec["name"] in missing]
     related = {spec["name"]: [name for name, value in values.items()
                               if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}
@@ -130,8 +130,8 @@ def bytes_of(value):
 
 def unpack(result, specs, arguments=None):
     """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
-    tuple or list by position. If the function returned None, and each output has the name of a tensor input, then these
-    inputs are the outputs, because the function may have written its results to them."""
+    tuple or list by position. If the function returned None, and each output has the name of an input that is a tensor,
+    returns these inputs, because the function may have written its results to them."""
     names = [spec["name"] for spec in specs]
     if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
         return [arguments[name] for name in names]

@@ -10,8 +10,8 @@ that the file imports unconditionally but that is not installed, so that pytest 
 module is missing. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
-the same file compares if one of its statements is a comparison. Whether a function of another file compares is decided
-by its name (see name_compares)."""
+the same file compares if one of its statements is a comparison. For a function of another file, its name decides
+whether it compares (see name_compares)."""
 
 import ast
 import collections
@@ -171,7 +171,7 @@ class File:
                     changed = True
 
     def scope(self, node):
-        """Returns the innermost function or class that contains the node, or the file."""
+        """Returns the innermost function or class that contains the node. If there is none, returns the file."""
         node = self.above[node][0]
         while node in self.above and not isinstance(node, SCOPES):
             node = self.above[node][0]
@@ -195,9 +195,9 @@ class File:
         )
 
     def name_compares(self, name, statement):
-        """Does this statement, which calls the function `name` of another file, count as a comparison? If the name
-        contains "compare" but no word from COMPARING, a statement that assigns the result is no comparison, because
-        then the function may return a difference instead of raising an exception."""
+        """Does this statement, which calls the function `name` of another file, count as a comparison? A function whose
+        name contains "compare", but no word from COMPARING, may return a difference instead of raising an exception.
+        Therefore a statement that assigns the result of such a function is no comparison."""
         if name in self.named:
             return self.named[name] in self.comparing
         assigned = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
@@ -205,8 +205,8 @@ class File:
 
     def catcher(self, node):
         """Returns the except clause that catches a failed assertion at the node and continues. Ignores clauses that
-        raise an exception, fail the test or compare. Also ignores the clauses of a `try` with `else: raise`, because
-        then the test fails if no exception occurs."""
+        raise an exception, fail the test or compare. Also ignores the clauses of a `try` whose `else` block fails the
+        test, because such a test expects an exception."""
         for clause in node.handlers:
             if clause.type is None or names_any(clause.type, CAUGHT):
                 break
@@ -220,8 +220,8 @@ class File:
         return clause
 
     def idle(self, statement, function):
-        """Returns None if the comparison can make the test fail. Otherwise returns the reason why the comparison cannot
-        make the test fail, and whether this reason is a finding even if the test has other comparisons."""
+        """Returns None if `statement`, a comparison in `function`, can make the test fail. Otherwise returns the reason
+        why it cannot, and true if this reason is a finding even in a test that has other comparisons."""
         if statement in self.unreached:
             return "never reaches this comparison, so the test passes whatever the reference computes", True
         node, suppressed, clause = statement, False, None
@@ -252,7 +252,8 @@ class File:
         return None
 
     def returned(self, test):
-        """Returns the first statement by which the test returns a value. Ignores a `return True` after comparisons."""
+        """Returns the first statement by which the test returns a value. Ignores `return True` in a test that
+        compares."""
         for s in sorted(self.statements[test], key=lambda s: s.lineno):
             if not isinstance(s, ast.Return) or s.value is None or self.scope(s) is not test:
                 continue
@@ -325,9 +326,10 @@ def parse(source, name):
 
 
 def audit(source, reference=None, about=None, name="run"):
-    """Audits the text of a file (bytes). Returns the findings, as pairs (line, reason) sorted by line; whether the file
-    has tests of which none can fail because of the definition; and the modules that the file imports unconditionally.
-    `name` is the name of the function that is called in `reference`."""
+    """Audits the text of a file (bytes). Returns a tuple: the findings, which are pairs (line, reason) sorted by line;
+    true if the file has tests, but none of them can fail because of an error in the definition; and the modules that
+    the file imports unconditionally. `reference` is the source code of the definition's reference, and `name` is the
+    name of the reference's function."""
     tree, finding = parse(source, "the file")
     if tree is None:
         return [finding], False, []

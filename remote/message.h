@@ -9,7 +9,7 @@
  *   MESSAGE_KEEP   keys u8 . (length u8 . key)… . value
  *   MESSAGE_FLUSH  (report when all is stored)    MESSAGE_DONE    count of stored values u32 . message ("": no error)
  *
- * Both processes run the same build on one machine, but still check the size of every message. */
+ * Both processes check the size of every message that they receive, although they run the same build on one machine. */
 #ifndef REFTEST_REMOTE_MESSAGE_H
 #define REFTEST_REMOTE_MESSAGE_H
 
@@ -28,7 +28,7 @@ enum message_kind {
 	MESSAGE_DONE = 'd',
 };
 
-/* Limits on the size of a value, the size of a key, and the number of keys of one value. */
+/* The maximum size of a value, of a key and of a message body, and the maximum number of keys of one value. */
 enum {
 	REMOTE_VALUE_MAX = 256 * 1024,
 	REMOTE_KEY_MAX = 255,

@@ -57,7 +57,7 @@ int remote_helper_run(const struct remote_url *url)
 	struct buf out = {0};
 
 	message_put_numbered(&out, MESSAGE_DONE, 0, err.text, strlen(err.text));
-	/* The helper sends only this message, and then exits. */
+	/* Without the library, the helper only sends this message, and then exits. */
 	ssize_t sent = send(STDIN_FILENO, out.data, out.length, MSG_NOSIGNAL);
 
 	buf_free(&out);

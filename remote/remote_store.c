@@ -17,9 +17,8 @@ struct remote {
 	struct remote_url url;
 	int fd, signals;
 	struct buf in, out;
-	size_t taken, sent; /* taken: the number of bytes of `in` that were handled; sent: the number of bytes of `out`
-			     * that were sent */
-	int64_t left_ms;    /* how long this run may still wait, in milliseconds */
+	size_t taken, sent; /* how many bytes of `in` were handled, and how many bytes of `out` were sent */
+	int64_t left_ms;    /* how long this run may still wait for the remote */
 	int64_t received;
 	bool failed, interrupted;
 	int puts, refused;

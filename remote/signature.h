@@ -21,7 +21,7 @@ int signature_open(const char *text, struct signing_key **signer, struct err *er
 void signature_sign(const struct signing_key *signer, struct verdict_line *record);
 
 /* Returns functions that sign exported records and check imported records with the key `signer`. `signer` may be NULL.
- * After `signer` was closed, the functions must not be called. */
+ * The functions must not be called after `signer` was closed. */
 struct record_signer signature_signer(struct signing_key *signer);
 
 /* Checks the signature of the record. If `signer` is NULL, every record is accepted. Returns 0 if the record is

@@ -27,8 +27,8 @@ struct remote_url {
 	/* The address without user, password, options and final '/'. Messages show it, and the URL of every HTTP
 	 * request begins with it. */
 	char shown[REMOTE_URL_TEXT_MAX];
-	char host[256];		    /* the host of a redis server; "" if `socket` is set. An IPv6 address is stored
-				     * without brackets */
+	char host[256];		    /* the host of a redis server, or its IPv6 address without brackets; "" if `socket`
+				     * is set */
 	int port;		    /* for redis */
 	/* the path of redis's Unix socket, or "" to connect to `host` and `port` */
 	char socket[REMOTE_URL_SOCKET_MAX];

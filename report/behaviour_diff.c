@@ -14,7 +14,7 @@
 enum { OTHER_CASES = 4 /* the maximum number of ids that other_cases lists */ };
 
 static const struct {
-	const char *name; /* the name in JSON, and the first word of a line of the text report */
+	const char *name; /* the behaviour's name in JSON, and the first word of its lines in the text report */
 	const char *text; /* the sentence about the behaviour; NULL: sentence() makes it */
 	int exit_status;
 } rows[] = {

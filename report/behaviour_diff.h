@@ -11,7 +11,7 @@ enum behaviour {
 	BEHAVIOUR_UNKNOWN,  /* some case could not be compared, and no case is BEHAVIOUR_CHANGED */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds, but some values differ */
 	BEHAVIOUR_SAME,     /* every output has the same values with both references */
-	BEHAVIOUR_TEXT,     /* schema and code are the same, so no case ran */
+	BEHAVIOUR_TEXT,     /* only text differs, but neither schema nor code, so no case ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,
 	BEHAVIOUR_COUNT
@@ -41,7 +41,7 @@ enum approved_side {
 	APPROVED_SIDE_NEITHER
 };
 
-/* Returns the behaviour that the cases of a result show. The only ground truth of every case must be the reference in
+/* Returns the behaviour that the cases of a result show. Each case must have been compared only with the reference in
  * the commit. */
 enum behaviour behaviour_of(const struct result *result);
 

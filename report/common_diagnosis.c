@@ -4,8 +4,7 @@
 
 #include "engine/definition_files.h"
 
-/* Returns whether the verdict rules out the mistake `says`: the case was diagnosed, and the mistake does not explain
- * it. */
+/* Returns whether the case was diagnosed, and the diagnosis does not contain the mistake `says`. */
 static bool contradicts(const struct verdict *v, const char *says)
 {
 	if (v == NULL || v->status != STATUS_FAILED || !v->diagnosed)

@@ -7,8 +7,8 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Writes a description of each mistake that explains all diagnosed cases. Returns the number of descriptions, at most
- * DIAGNOSIS_SHOWN. The verdicts own the strings. */
+/* Sets `says` to descriptions of mistakes. Each of these mistakes explains all diagnosed cases. Returns the number of
+ * descriptions, at most DIAGNOSIS_SHOWN. The verdicts own the strings. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
 /* Appends a comma and the member "diagnosis" of a JSON object. */
 void diagnosis_json(const struct result *result, struct buf *out);

@@ -9,7 +9,8 @@
 #include "report/run_json.h"
 #include "report/totals.h"
 
-/* Starts the JSON object of an event, with the fields that every event has. end_event or buffer_event ends the line. */
+/* Starts the line of an event: a JSON object with the fields that every event has. To end the line, call end_event or
+ * buffer_event. */
 static struct buf event_of(const char *name, const struct batch_counts *batch)
 {
 	struct buf out = {0};

@@ -245,9 +245,9 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 }
 
 /* Appends JSON so that it is safe inside a script element of HTML. Writes the characters '<', '>' and '&' as escapes,
- * so that no text can end the element or begin a comment. These characters occur only in JSON strings, where an escape
- * has the same meaning as the character. A character that is unsafe to show is already written as an escape in the JSON
- * (buf_json_bytes). The backslash of this escape is doubled, so that the page shows the escape instead of the
+ * so that no text can end the element or begin a comment. The JSON contains these characters only inside strings, where
+ * an escape means the character itself. A character that is unsafe to show is already written as an escape in the JSON
+ * (buf_json_bytes). Doubles the backslash of such an escape, so that the page shows the escape instead of the
  * character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {

@@ -19,8 +19,7 @@ struct junit_case {
 struct junit_suite {
 	const char *op_type, *name;
 	const char *invalid; /* the error message if the definition cannot be read; else NULL */
-	bool weak;	     /* the passed cases would also pass with outputs of zeros, so they are written as
-			      * skipped */
+	bool weak;	     /* the passed cases are written as skipped, because outputs of zeros would also pass */
 	const struct junit_case *cases;
 	int case_count;
 };

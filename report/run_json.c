@@ -127,7 +127,8 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, "}");
 }
 
-/* Writes the hidden constants. A value in a verdict takes precedence, because it was measured when the case ran. */
+/* Writes the hidden constants. If a verdict contains the value of a constant, writes this value, because it was
+ * measured when the case ran. */
 static void json_constants(struct buf *out, const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -211,7 +212,7 @@ static void json_counts(struct buf *out, const struct summary *counts)
 	buf_text(out, "}");
 }
 
-/* Writes the members that are known even if the definition was not read. (The files of an unchanged definition are not
+/* Writes the members that are known even if the definition's files were not read. (Files that have not changed are not
  * read.) */
 static void json_status(struct buf *out, const struct result *result)
 {

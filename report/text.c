@@ -233,8 +233,8 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that share the
- * verdict of an equal case, which ran in this run. */
+/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that did not run
+ * because an equal case, whose verdict they get, ran in this run. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
@@ -542,9 +542,9 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If both are missing,
- * returns the region of the failures in the first failed case, or this case's message. Only the first line of the
- * returned text is used. */
+/* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If the result has
+ * neither, returns for the first failed case the region of its wrong elements, or its message. The caller uses only the
+ * first line of the text. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -584,9 +584,9 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends a cause and the end of the line; end_folded will fold the line. A very long cause, such as the message of
- * some exceptions, is cut after about CAUSE_LINES lines of `width` columns, because the whole text was already printed
- * with the definition. If `width` is 0, appends all words. */
+/* Appends a cause and the end of the line; end_folded will fold the line. Cuts a very long cause after about
+ * CAUSE_LINES lines of `width` columns, because the report of the definition contains the whole text. If `width` is 0,
+ * appends all words. */
 static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, CAUSE_LINES * width);

@@ -10,8 +10,8 @@
  * findings. */
 enum report_list {
 	LIST_ALL,
-	LIST_RAN,  /* also definitions with a case that ran in this run */
-	LIST_WRONG /* none */
+	LIST_RAN,  /* also the definitions with a case that ran in this run */
+	LIST_WRONG /* only the definitions that all reports list */
 };
 
 struct report_options {

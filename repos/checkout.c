@@ -16,7 +16,7 @@
 #include "repos/interrupted_update.h"
 #include "repos/remove_tree.h"
 
-/* The git ref of the fetched commit. git writes this ref only after it has all objects of the commit. */
+/* The git ref that names the fetched commit. git writes it only after it has fetched all objects of the commit. */
 #define FETCHED "refs/reftest/fetched"
 
 static const char *const status_names[] = {
@@ -98,8 +98,8 @@ static bool is_folder(const char *path)
 }
 
 /* Removes the files that a killed git process left: its locks, and unfinished packs. Call this only if reftest was
- * killed while it worked in this repository. In that case, the locks belong to a git process that reftest started. This
- * git process has ended: if it still ran, it would hold work->lock, and reftest could not have locked it. */
+ * killed while it worked in this repository. The locks then belong to a git process that the killed reftest started.
+ * That git process has ended: otherwise it would hold work->lock, and this process could not have taken the lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -247,7 +247,7 @@ static int clone(struct work *work, struct checkout *out)
  * are replaced by those of the commit `new`. */
 struct update {
 	const char *file;
-	char old[80], new[80], branch[256]; /* all three are "" during the fetch */
+	char old[80], new[80], branch[256]; /* during a fetch, `old`, `new` and `branch` are "" */
 };
 
 static int write_update(struct work *work, const struct update *update)
@@ -310,7 +310,8 @@ static int finish_update(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Checks out the new commit. git refuses this if it would overwrite an untracked file. */
+/* Checks out the new commit. Returns -1 if git refuses this, for example because it would overwrite an untracked
+ * file. */
 static int replace_files(struct work *work, const struct update *update)
 {
 	if (write_update(work, update) < 0)

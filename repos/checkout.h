@@ -21,7 +21,7 @@
 #include "base/arena.h"
 
 enum checkout_status {
-	CHECKOUT_INCOMPLETE, /* not finished yet, or the process was killed */
+	CHECKOUT_INCOMPLETE, /* the clone or update has not ended, or its process was killed */
 	CHECKOUT_CLONED,
 	CHECKOUT_UPDATED, /* the files come from a newer commit */
 	CHECKOUT_CURRENT, /* there was nothing newer */

@@ -84,8 +84,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether `content` equals the file `path` of the commit. If `beginning` is true, also returns true if
- * `content` is only the beginning of this file. */
+/* Returns whether `content` equals the file `path` in the commit. If `beginning` is true, `content` may also be only
+ * the beginning of this file. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {

@@ -46,7 +46,7 @@ const struct tool *tools_at(int index);		 /* NULL beyond the last */
  * missing or wrong argument. */
 int tools_command_line(const struct tool *tool, const cJSON *arguments, struct arena *arena, char ***argv, struct err *err);
 
-/* Appends the result of tools/list as JSON. */
+/* Appends the result of the client's request "tools/list", as JSON. */
 void tools_write_list(struct buf *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
- * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. If a test file is
- * updated without the option, it keeps its bounds, so that `verify`, `watch` and git hooks do not undo the option. */
+ * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. An update without the
+ * option does not change the bounds in a test file: `verify`, `watch` and git hooks update test files, but do not have
+ * the option. */
 #ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
 #define REFTEST_TESTGEN_FILE_TOLERANCES_H
 

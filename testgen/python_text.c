@@ -90,8 +90,8 @@ void python_text(struct buf *out, const char *text, size_t length, const char *g
 		else if (text[i] == '"')
 			put_quotes(out, text, length, &i);
 		else if (text[i] == ' ' && (i + 1 == length || text[i + 1] == '\n'))
-			i += escape(out, text + i, length - i); /* the space is escaped, because editors remove trailing
-								 * spaces */
+			i += escape(out, text + i, length - i); /* escapes a space at the end of a line, because editors
+								 * remove such spaces */
 		else if (text[i] == '\n' || plain(text[i]))
 			buf_add(out, text + i++, 1);
 		else

@@ -12,8 +12,8 @@
 void python_string(struct buf *out, const char *text);
 
 /* Appends the text as a literal """\…""" that keeps the line breaks of the text, so that code stays readable. `guard`
- * is a string that begins with '#'. If a line of the text starts with `guard`, its '#' is escaped, so that no line of
- * the literal starts with `guard`. If `guard` is NULL, no line is escaped. */
+ * is a string that begins with '#', such as "# definition: ". If a line of the text starts with `guard`, its '#' is
+ * escaped, so that no line of the literal starts with `guard`. If `guard` is NULL, no line is escaped. */
 void python_text(struct buf *out, const char *text, size_t length, const char *guard);
 
 /* Appends a number; NaN becomes None. */

@@ -59,8 +59,8 @@ const char *shipped_name(int index)
 	return index <= LIBRARIES ? libraries[index - 1].name : NULL;
 }
 
-/* Appends conftest.py, which is the concatenation of its parts. Omits the lines before the first line of dashes, except
- * in the first part. */
+/* Appends conftest.py, which is the concatenation of its parts. Of each part except the first, omits the lines before
+ * the first line that begins with "# ---- ". */
 static void conftest_text(struct buf *out)
 {
 	static const char rule[] = "\n# ---- ";

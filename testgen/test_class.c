@@ -175,7 +175,7 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 	c->scalars = scalars;
 }
 
-/* Sets `judged` to the outputs for which op.judge replaces the tolerance rule. They are the same outputs at every
+/* Sets `judged`: for each output, whether op.judge judges it without a tolerance rule. This does not depend on the
  * size. */
 static void add_judged(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		       struct arena *arena)
@@ -188,7 +188,7 @@ static void add_judged(struct test_class *c, const struct op *op, int variant, c
 	c->judged = judged;
 }
 
-/* Adds the list of inputs that the operation may write to. This list is the same at every size. */
+/* Adds the list of inputs that the operation may write to. The list does not depend on the size. */
 static void add_left(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		     struct arena *arena)
 {

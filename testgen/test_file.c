@@ -7,15 +7,15 @@
 #include "dataset/python_tokens.h"
 #include "testgen/python_text.h"
 
-/* A line that begins with `mark` is above each class and after the last class. The text of a definition cannot contain
- * such a line, because python_text escapes the mark. */
+/* The line above each class begins with `mark`, and so does the line after the last class. The text of a definition
+ * cannot contain such a line, because python_text escapes the mark. */
 #define MARK "# definition: "
 static const char mark[] = MARK;
 
 enum { LINE = 88, ALIAS = 160, ALIASES = DEFINITION_AXES + 16 };
 
-/* The names of the class attributes for axes and constants, in upper case; "" for an axis or constant without an
- * attribute. */
+/* The names of the class attributes for axes and constants, in upper case. The name is "" if the axis or constant has
+ * no attribute. */
 struct aliases {
 	char name[ALIASES][ALIAS];
 	int count;
@@ -25,8 +25,8 @@ struct aliases {
 
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
-	/* Names that the attribute of an axis or constant must not get: the other attributes of a class, and I and O,
-	 * which linters reject because they look like digits. */
+	/* The attribute of an axis or constant must not get one of these names: they are the other attributes of a
+	 * class, and I and O, which linters reject because they look like digits. */
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
 					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
@@ -56,8 +56,8 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	return aliases->name[aliases->count++];
 }
 
-/* Writes the part of a keyword argument before its value; end_argument writes the part after the value. If Python does
- * not accept the name as a keyword, writes it as the key of a dict: **{"batch size": 3}. */
+/* Writes the part of a keyword argument before its value; end_argument writes the part after the value. If the name
+ * cannot be a keyword argument in Python, writes the argument in the form **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
 	if (python_is_argument(name)) {
@@ -194,8 +194,9 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	write_tuple("MODES", c->modes, c->mode_count, out);
 }
 
-/* Writes the entry for one input in the class attribute LEAVES. The entry says which values the input may have after
- * the call: the values of an output, other values that the call writes, or also its old values. */
+/* Writes the entry for one input in the class attribute LEAVES. The entry says which values the input has after the
+ * call: the values of an output, or other values that the operation computes. It also says whether the input may keep
+ * its old values. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {
@@ -207,8 +208,8 @@ static void write_left_values(const struct test_left *left, struct buf *out)
 	buf_text(out, left->may_keep ? "" : ")");
 }
 
-/* Writes LEAVES, the list of inputs that the operation may write to. If the class has no op family, the list is
- * unknown, and LEAVES is None. */
+/* Writes LEAVES, the list of inputs that the operation may write to. Writes None if the class has no op family, because
+ * reftest then does not know these inputs. */
 static void write_left(const struct test_class *c, struct buf *out)
 {
 	if (c->family == NULL) {
@@ -399,7 +400,8 @@ static void write_rule(const struct tolerance *rule, struct buf *out)
 }
 
 /* For each output, writes the tolerance rules (atol, rtol, hit ratio) that `reftest verify` applies: a single rule, or
- * one rule for each size in SIZES. Writes None for an output that op.judge judges without a tolerance rule. */
+ * one rule for each size in SIZES. If op.judge judges the output, writes None, because the output has no tolerance
+ * rule. */
 static void write_rules(const struct test_class *c, struct buf *out)
 {
 	int width = c->definition->output_count;
@@ -578,8 +580,8 @@ bool test_file_drops(const char *body, size_t length, const char *other, size_t 
 		from = other_length > 0 ? memmem(from, other_length - (size_t)(from - other), at, line) : NULL;
 		if (from == NULL)
 			return true;
-		from += line - 1; /* the search continues at this line's newline, because it may also be the newline
-				   * before the next mark */
+		from += line - 1; /* continues the search at the newline that ends this line, because the next mark may
+				   * directly follow this newline */
 		at += line - 1;
 	}
 	return false;

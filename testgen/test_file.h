@@ -6,7 +6,7 @@
  *
  * If the new test needs new data about its class:
  * - Add a member to struct test_class below, and set it in test_class.c.
- * - Write the member as a class attribute in test_file.c.
+ * - In test_file.c, write the value of this member as an attribute of the generated class.
  * - Add the name of the attribute to the list `reserved` in test_file.c, because no axis may get this name.
  * - Add an attribute with this name and the default value to the class DefinitionTests.
  * - Add a test to tests/unit/test_test_file.c. */
@@ -39,7 +39,7 @@ struct test_role {
 struct test_left {
 	const char *input;
 	const char *output;	    /* the output that must equal the input's final values, or NULL */
-	bool may_keep;		    /* the test also passes if the call leaves the input unchanged */
+	bool may_keep;		    /* the input may also keep its old values */
 };
 
 /* A Python scalar, and the number that means "use the default" according to the scalar's description. */
@@ -68,8 +68,8 @@ struct test_class {
 	const int64_t *probe;	       /* axis values of the case that measures the unknown constants, or NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL without an op
 				        * family */
-	const bool *judged;	       /* for each output, whether op.judge replaces its tolerance rule; NULL without a
-					* family */
+	const bool *judged;	       /* for each output, whether op.judge judges it without a tolerance rule; NULL
+					* without an op family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
 	const struct test_constant *constants;
@@ -88,8 +88,8 @@ void test_file_write(const char *about, const struct test_class *classes, int co
  * class for this definition. */
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
-/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if the classes are
- * in different orders, or if one of the bodies was not written by test_file_write. */
+/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if the order of
+ * the classes differs, or if test_file_write did not write one of the bodies. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

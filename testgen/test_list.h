@@ -24,8 +24,9 @@ struct test_list {
 };
 
 /* Lists tests/references. A missing folder is not an error. Returns -1 and sets `err` if the folder cannot be read, or
- * if `tests`, tests/references or tests/references/reftest_libraries is a symbolic link or not a folder. (Through a
- * link, a dataset could make reftest write files anywhere on this machine.) `root` is only used in messages. */
+ * if `tests`, tests/references or tests/references/reftest_libraries is a symbolic link or not a folder. Such a link is
+ * refused because a dataset could use it to make reftest write files anywhere on this machine. `root` is only used in
+ * messages. */
 int test_list_names(struct test_list *p, int root_fd, const char *root, struct arena *arena, struct err *err);
 
 bool test_list_has(const struct test_list *p, const char *file);

@@ -38,7 +38,7 @@ static bool is_selected(const struct file_update *r, const struct group *group)
 }
 
 /* Returns the index after the last definition that shares a test file with the definition at index `begin`. Definitions
- * are sorted by path, so all definitions of an op_type are adjacent. */
+ * that share a file are adjacent, because definitions are sorted by path. */
 static int group_end(const struct file_update *r, int begin)
 {
 	const struct dataset_file *all = r->dataset->definitions;
@@ -96,8 +96,9 @@ static int name_files(const struct file_update *r, const struct group *groups, i
 	return count;
 }
 
-/* If several groups have the same file name, sets `refused` in each of them, so that their file is not generated. In
- * the layout with one file per definition, two definitions of different op_types can have the same name. */
+/* If several groups have the same file name, sets `refused` in each of them, so that their file is not generated. This
+ * can happen in the layout with one file per definition, because definitions of different op_types can have the same
+ * name. */
 static void refuse_namesakes(const struct file_update *r, struct group *groups, int group_count, const char **files,
 			     int count)
 {
@@ -205,8 +206,8 @@ static int remove_old_libraries(struct file_update *r, struct err *err)
 	return 0;
 }
 
-/* Updates the files that all tests use (testgen/support_files.h). With the option `print`, only prints the file that
- * the option names. */
+/* Updates the files that all tests use (testgen/support_files.h). With options.print, only prints the file that this
+ * option names, or nothing if it names another file. */
 static int update_shipped(struct file_update *r, struct err *err)
 {
 	const char *print = r->options->print, *name;

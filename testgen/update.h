@@ -4,10 +4,10 @@
  *
  * A file that reftest wrote, and that no user edited, is replaced if its content would change, and is removed if no
  * class would be left in it. Every other file is left unchanged. If a definition cannot be read, its class in the old
- * file is kept. The class is also kept if the definition is in git but not checked out (engine/sparse_checkout.h); a
- * file with such a class is left unchanged even if it is out of date. For each file, a digest of the stat() results of
- * the file and of its definitions is recorded in .reftest/artifacts. With these records, the next update only has to
- * scan the folders. */
+ * file is kept. If a definition is in git but not checked out (engine/sparse_checkout.h), its class is kept, too, and
+ * the file with this class is left unchanged even if other classes in the file are out of date. For each file, a digest
+ * of the stat() results of the file and of its definitions is recorded in .reftest/artifacts. With these records, the
+ * next update only has to scan the folders. */
 #ifndef REFTEST_TESTGEN_UPDATE_H
 #define REFTEST_TESTGEN_UPDATE_H
 
@@ -33,8 +33,8 @@ struct update_options {
 	 * `check`, because `verify` and `watch` do not look for such files. */
 	const char *const *vacuous;
 	int vacuous_count;
-	/* With `check`: files that count as removed, because `generate --replace-vacuous` will remove them. The paths
-	 * are relative to the root, as in `vacuous`. */
+	/* With `check`: files that `generate --replace-vacuous` would remove. They count as removed. The paths are
+	 * relative to the root, as in `vacuous`. */
 	const char *const *removed;
 	int removed_count;
 	/* Only the test files of these definitions are processed. NULL: all files are processed, and files without
@@ -46,12 +46,14 @@ struct update_options {
 /* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
 struct update_result {
 	int files, written, removed,
-	    current;	 /* files: number of files that should exist; written: number of files that were written (with
-			  * `check`: that are out of date) */
+	    current;	 /* files: how many files should exist; written: how many were written (with `check`: how many
+			  * are out of date) */
 	int definitions; /* number of definitions checked */
-	/* Numbers of definitions. with_test: definitions with a current class or a hand-written test file;
-	 * hand_written: definitions with a hand-written test file; stale: definitions with a class that is out of date;
-	 * without: definitions without a class. */
+	/* The numbers of definitions:
+	 * - with_test: with a class that is up to date, or with a hand-written test file
+	 * - hand_written: with a hand-written test file
+	 * - stale: with a class that is out of date
+	 * - without: without a class */
 	int with_test, hand_written, stale, without;
 	int invalid; /* number of unreadable definitions, plus dataset.problem_count */
 	int refused; /* number of files that differ but were left unchanged */

@@ -15,8 +15,8 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If a timestamp of a file is younger than NEAR_NS, another change may leave all timestamps the same, because the clock
- * of a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two seconds,
+/* If a file changes twice within NEAR_NS, the second change may leave all its timestamps the same, because the clock of
+ * a filesystem may advance only every 10 ms. If a timestamp has no fraction of a second, the limit is two seconds,
  * because some filesystems store only whole seconds. */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
@@ -120,8 +120,8 @@ static bool is_near(int64_t stamp_ns, int64_t now_ns)
 	return stamp_ns > now_ns - window;
 }
 
-/* Returns whether a definition of the group may have changed since it was read, although stat() gives the same
- * result. */
+/* Returns whether a definition of the group was changed so recently that a further change may leave its stat() result
+ * the same. */
 static bool any_near(const struct group *group)
 {
 	struct timespec now;
@@ -158,8 +158,8 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
-	/* A hand-written file must be checked again, because its record does not say whether it is vacuous or
-	 * removed. */
+	/* With lists of removed or vacuous files, the records of hand-written files are not used, because a record does
+	 * not say whether its file is in these lists. */
 	if (r->options->removed_count > 0 || (r->options->vacuous_count > 0 && note->counts[1] > 0))
 		return false;
 	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
@@ -260,7 +260,8 @@ static int by_name_of_file(const void *a, const void *b)
 	return strcmp(one, other);
 }
 
-/* Returns the text after the first file's name in a message about `count` files: " is" or " and 2 more are". */
+/* Returns the words that follow the name of the first file in a message about `count` files: " is" or " and 2 more
+ * are". */
 static const char *are(const struct file_update *r, int count)
 {
 	return count == 1 ? " is" : arena_printf(r->arena, " and %d more are", count - 1);
@@ -275,8 +276,8 @@ static const char *brings(const struct file_update *r, const char *folder, const
 }
 
 /* Adds the old classes of definitions that are in git but not checked out, and sorts all classes by the file names of
- * their definitions. If the new text would delete tests of such definitions, sets `lost` to a message that says so.
- * Otherwise sets `lost` to NULL. Returns -1 and sets `err` on error. */
+ * their definitions. If there are such definitions, sets `lost` to the message that writing the file would delete their
+ * tests. Otherwise sets `lost` to NULL. Returns -1 and sets `err` on error. */
 static int add_sparse(struct file_update *r, const struct group *group, const struct buf *old,
 		      struct test_class **classes, int *count, const char **lost, struct arena *arena, struct err *err)
 {
@@ -390,8 +391,8 @@ static bool is_outdated(const char *text, size_t length)
 	return memmem(text, length, line, sizeof line - 1) != NULL;
 }
 
-/* Returns whether an older version of reftest generated the class. Such a class contains its tests, and uses modules
- * that a file from this version does not import. */
+/* Returns whether an older version of reftest generated the class. A class from an older version contains the tests
+ * themselves, and uses modules that a file from this version does not import. */
 static bool is_older_class(const char *text, size_t length)
 {
 	static const char base[] = "(conftest.DefinitionTests):\n";
@@ -411,9 +412,10 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 
-/* Writes `text` to the file if the file may be replaced. If `lost` is not NULL, the new text would delete tests, so the
- * function reports the message `lost` and leaves the file unchanged. Returns 1 if the file now has the new text (with
- * `check`: would have the new text), and 0 if the file was left unchanged. Returns -1 and sets `err` on error. */
+/* Writes `text` to the file if the file may be replaced. `lost` is NULL, or a message that says that `text` would
+ * delete tests. If there is a message, reports it and leaves the file unchanged. Returns 1 if the file now has the new
+ * text, or would have it without `check`. Returns 0 if the file was left unchanged. Returns -1 and sets `err` on
+ * error. */
 static int settle(struct file_update *r, const char *file, const struct buf *text, enum file_answer there,
 		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
@@ -447,8 +449,8 @@ static int settle(struct file_update *r, const char *file, const struct buf *tex
 		return 1;
 	/* Each new file is synced before it is renamed. Otherwise a power failure could leave a truncated file, which
 	 * would look like an edited file and would never be replaced. Syncing a thousand files takes a fraction of a
-	 * second. Writing all files first and syncing once would save little, because the disk flushes its cache for
-	 * each file anyway. */
+	 * second. A single sync after all writes would save little time, because the disk flushes its cache for each
+	 * file anyway. */
 	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
@@ -463,8 +465,8 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 	return 0;
 }
 
-/* Returns whether a hand-written file may contain a test of this definition. A file that reads the folder of
- * definitions may test all of them. */
+/* Returns whether a hand-written file may contain a test of this definition. A file that contains the word
+ * "definitions" may read the folder of definitions and test all of them. */
 static bool is_about(const struct buf *text, const struct group *group, int member)
 {
 	static const char folder[] = "definitions";
@@ -474,8 +476,8 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 	       memmem(text->data, text->length, name, strlen(name)) != NULL;
 }
 
-/* Counts the definitions of a hand-written file. A definition counts as one with a hand-written test if the file may
- * test it and a test in the file can fail. Otherwise the definition counts as a definition without a test. */
+/* Counts the definitions whose test file is hand-written. A definition counts as one with a hand-written test if the
+ * file may test it and a test in the file can fail. Any other definition counts as one without a test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {
@@ -512,9 +514,8 @@ static bool has_class(const struct buf *file, const char *name, const char **cla
 	return skip > 0 && test_file_class(file->data + skip, file->length - skip, name, class_text, length);
 }
 
-/* Counts definitions for --check, which writes nothing. If the current file has no class for a definition, the
- * definition has no test. If the current file has a class that differs from the class that would be written, the test
- * is stale. */
+/* Counts definitions for --check, which writes nothing. A definition counts as one without a test if the current file
+ * has no class for it, and as stale if this class differs from the class that an update would write. */
 static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
 			int counts[NOTE_COUNTS])
 {
@@ -542,14 +543,15 @@ static int print_file(struct file_update *r, const struct buf *text)
 	return 0;
 }
 
-/* Returns whether the file is unchanged since reftest read or wrote it; `now` is its current stat() result. If the file
- * has changed, a user has edited it in the meantime, and a record of the file would hide this edit. */
+/* Returns whether the file is unchanged since reftest read or wrote it; `now` is its current stat() result. A changed
+ * file must not get a record, because the next update would then not notice that a user has edited the file. */
 static bool is_known_stat(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
 {
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
 }
 
-/* Adds bounds to the body of a file: those of the option --tolerance, or else those in the current file. */
+/* Adds bounds to the body of a file: those of the option --tolerance or, without this option, those in the current
+ * file. */
 static void add_tolerances(const struct file_update *r, const struct buf *old, struct buf *body)
 {
 	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
@@ -583,8 +585,8 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether `text` would delete a class of the current file. Also returns true if `text` is not empty and the
- * current file is missing or has no header of reftest. */
+/* Returns whether writing `text` may delete tests of a definition: `text` lacks a class of the current file, or reftest
+ * did not write the current file, so that it does not show which classes the new file must have. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {

@@ -25,7 +25,7 @@ struct group {
 	const char *refused; /* why the file cannot be generated, or NULL */
 };
 
-/* The files that a message is about: their number, and the first file. */
+/* Files that are reported in one message: the name of the first file, and the number of files. */
 struct mentioned_files {
 	const char *first; /* NULL: none */
 	int count;
@@ -36,8 +36,8 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; at the end, `messages`, `problems` and `changed` are copied to
-				    * this result */
+	struct update_result *out; /* the result: it has the counts so far, and gets `messages`, `problems` and
+				    * `changed` at the end */
 	struct string_list messages, problems, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */

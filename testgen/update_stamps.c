@@ -89,8 +89,8 @@ int stamps_write(struct stamps *stamps, const char *root, enum layout layout, st
 		buf_free(&text);
 		return -1;
 	}
-	/* The file of records need not be synced. After a power failure, readable records are still valid, and test
-	 * files without a record are checked again. */
+	/* The file of records need not be synced. A power failure can only lose records, and a test file without a
+	 * record is checked again. */
 	rc = file_replace_soon(arena_printf(arena, "%s/%s", root, path), text.data, text.length, err);
 	buf_free(&text);
 	return rc < 0 ? -1 : 0;

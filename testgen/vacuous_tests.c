@@ -23,9 +23,9 @@ struct questions {
 	struct buf lines;
 };
 
-/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, adds to
- * `names` the number of definitions whose names occur in the text of the test file, and sets `named` to the last one of
- * these. */
+/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL and
+ * counts the definitions whose names occur in the text of the test file: adds their number to `names`, and sets `named`
+ * to the last of them. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {

@@ -1,21 +1,22 @@
 """c_messages - finds the messages in C files, as a user reads them.
 
-A single string literal is often not a whole message: printf fills in values, and a function such as match_refuse() puts
-"'q' is [4] of int32; expected " before the words that it gets. Therefore messages(paths, headers) completes each
-literal, and yields (path, line, message, source). The rules are:
+A string literal is often only a part of a message: printf fills in values, and some functions add text. For example,
+match_refuse() puts "'q' is [4] of int32; expected " before the text that it gets. The function messages(paths, headers)
+completes the literals, and yields (path, line, message, source) for each literal. The rules are:
 
 - A value that printf fills in is shown as ‹expression›, with the expression that computes the value. A long call is
-  shown without its arguments. If the expression chooses between two literals with ?:, it is shown as (one|other).
-- If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown, too.
+  shown without its arguments. A conditional expression with the literals "one" and "other" is shown as (one|other).
+- If a function gets the literal as an argument and prints it within a longer text, the longer text is shown.
 - `source` shows in which sentence or statement the message occurs. If the message is a whole sentence, `source` is "".
   If the literal is stored in a variable, and another statement prints this variable, `source` is the printed sentence.
   Otherwise, `source` is the statement that contains the literal.
 
-A stored literal has a name: the name of a member, variable or table, or of the function that returns the literal. If a
-printf format has an argument with this name, this format is taken to print the literal. If several formats have such an
-argument, the first one in the same file is used. A format in another file is used only if the literal is stored in a
-member of a structure that other files may use, and if at most ELSEWHERE formats have an argument with the name of the
-member. `headers` are the files that define the structures in tables.
+If a literal is stored in a member, variable or table, or returned by a function, it has the name of this member,
+variable, table or function. The program assumes that a printf format with an argument of this name prints the literal.
+If several formats in the same file have such an argument, the first of them is chosen. A format in another file is
+chosen only under two conditions: the literal is stored in a member of a structure that a header defines, and at most
+ELSEWHERE formats have an argument with the name of this member. `headers` are the files that define the structures in
+tables.
 """
 import re
 
@@ -24,33 +25,34 @@ TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*")|'(?:[^'\
 CONVERSION = re.compile(r"%[-+ #0]*(\*|\d+)?(?:\.(\*|\d+))?(?:hh|h|ll|l|j|z|t)?([a-zA-Z%])")
 OPEN, CLOSE = "([{", ")]}"
 STATEMENTS = {"if", "for", "while", "switch", "return", "sizeof", "_Static_assert", "__attribute__", "__asm__"}
-WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions that print their literal as a whole message
+WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal is a whole message
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words is no sentence; the format that prints its result is shown instead
+SCRAP = 2  # a format with fewer words is not shown; the format that prints its result is shown instead
 
 
 class Name:
     """The name of a variable or member that stores a literal, or whose value a format prints.
 
-    - `chain`: the variable and its members: ["result", "verdict", "message"]
+    - `chain`: the names in the expression: ["result", "verdict", "message"] for `result->verdict.message`
     - `member`: the last name in `chain` is a member of a structure
     - `shared`: other files may use the structure to which the member belongs
-    - `indexed`: the variable is an element of an array, which may be a copy of a member of a structure"""
+    - `indexed`: the expression is an element of an array; the element may be a copy of a member"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
 
     def prints(self, stored):
-        """Returns true if an argument whose Name is `self` may be the value that is stored under the Name `stored`."""
+        """`self` is the Name of an argument of a printf-like call. Returns true if this argument may be the literal
+        that was stored under the Name `stored`."""
         return self.chain[-len(stored.chain):] == stored.chain and (self.member or self.indexed or not stored.member)
 
 
 class Token:
     def __init__(self, kind, text, line):
         self.kind, self.text, self.line = kind, text, line
-        self.stored = None  # the Name under which a table stores this literal
+        self.stored = None  # the Name of the member or variable of a table that contains this literal
 
 
 def unescape(literal):
@@ -157,7 +159,8 @@ def filled(text, values):
 
 
 def stored_name(tokens):
-    """Returns the Name of a variable or member, without indices; ["f()"] for a call of f; or None."""
+    """Returns the Name of the variable or member to which the tokens refer; its chain has no indices of arrays. For a
+    call of f, the chain of the Name is ["f()"]. For any other expression, returns None."""
     if len(tokens) > 2 and tokens[0].kind == "word" and tokens[1].text == "(" and end_of(tokens, 1) == len(tokens):
         return Name([f"{tokens[0].text}()"])
     chain, depth = [], 0
@@ -177,8 +180,8 @@ class Member:
 
 
 def written_name(tokens):
-    """Returns the Name of the variable or member to which a statement writes. Its chain has only the last name, because
-    the code that reads a member may reach it through another variable."""
+    """Returns the Name of the variable or member to which a statement writes. The chain of this Name has only the last
+    name, because the code that reads a member later may reach it through another variable."""
     name = stored_name(tokens)
     return name and Name(name.chain[-1:], name.member, name.shared)
 
@@ -209,8 +212,9 @@ def structures_of(tokens):
 
 
 class Tables:
-    """The tables of a file. name_all() sets Token.stored of each literal in a table. `known` is {name of a structure:
-    its members}. `shared` has the names of the structures that headers define."""
+    """The tables of a C file, which are its variables with initializers in braces. name_all() sets Token.stored of each
+    literal in a table. `known` is {name of a structure: its members}. `shared` has the names of the structures that
+    headers define."""
 
     def __init__(self, known, shared):
         self.known, self.shared = known, shared
@@ -224,8 +228,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """Sets the names of the literals in `part`, the initializer of a variable or member. `structure` is the type of
-        this variable or member, or of its elements if it is an array."""
+        """Sets Token.stored of the literals in `part`, which is the initializer of a variable or member. `structure` is
+        the type of this variable or member; if it is an array, `structure` is the type of its elements."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -252,7 +256,7 @@ class Tables:
             if tokens[begin].kind != "word" or tokens[begin - 1].text == ".":
                 continue
             structure, shared = "", False
-            if tokens[begin - 1].text == "}":  # the structure has no name: struct {…} rows[] = {…}
+            if tokens[begin - 1].text == "}":  # a structure without a name, as in struct {…} rows[] = {…}
                 structure = members_of(tokens[self.start_of(tokens, begin - 1) + 1:begin - 1])
             elif tokens[begin - 2].text == "struct":
                 structure, shared = tokens[begin - 1].text, tokens[begin - 1].text in self.shared
@@ -284,7 +288,7 @@ class Function:
         self.parameters = parameters
         self.printed = []  # the messages in the body
         self.stored = {}  # {parameter: the Name under which the function stores this parameter's text}
-        self.calls = []  # (name, arguments) of each call without a literal
+        self.calls = []  # (function, arguments) of each call that has no literal among its arguments
 
 
 class Source:
@@ -292,8 +296,9 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        # Each element is (name, message, hole, stored): in `message`, the text `hole` stands for the value that has the
-        # Name `name`; `stored` is the Name under which `message` is stored.
+        # An element (name, message, hole, stored) for each value that a printf-like call prints. `name` is the Name of
+        # the value, and `hole` is the text that stands for the value in `message`. `stored` is the Name under which
+        # `message` is stored, or None.
         self.printers = []
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
@@ -341,13 +346,13 @@ class Source:
             comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
             if before[at].text == "=" and not comparison:
                 name = written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
-                # not shared: in another file, the name may mean something else
+                # `shared` is false, because the name may mean something else in another file
                 return name and Name(name.chain, name.member)
         return None
 
     def note_printers(self, arguments, stored):
-        """Adds to self.printers the names of the values that a printf-like call prints, and of those that calls among
-        its arguments print."""
+        """Adds an element to self.printers for each value that a printf-like call prints. Does the same for each call
+        among its arguments."""
         whole = call(arguments)
         form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))
         for place, argument in enumerate(arguments):
@@ -368,7 +373,7 @@ class Source:
             stored = written_name(split(arguments[0], "+")[0])
         self.note_printers(arguments, stored)
         place = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), None)
-        if place is None:  # a literal is a part of an expression, as in f(is_a ? "…" : "…")
+        if place is None:  # no argument is a literal, but an argument contains literals
             place = next(i for i, a in enumerate(arguments) if any(t.kind == "text" for t in a))
             whole = value(arguments[place])
         if enough(whole):
@@ -377,14 +382,15 @@ class Source:
 
 
 def framed(message, name, place, local, shared):
-    """Returns the longer message that contains `message`. The message is argument number `place` of the function
-    `name`, which prints it within the longer message or passes it to a function that does so."""
+    """The function `name` gets `message` as argument number `place`. Returns the longer text within which this
+    function, or a function to which it passes the argument, prints `message`. If there is no longer text, returns
+    `message`."""
     for _ in range(6):
         function = local.get(name) or shared.get(name)
         if function is None or place is None or place >= len(function.parameters):
             break
         parameter = function.parameters[place]
-        # a function with a parameter `format` writes the formatted text to `sentence`
+        # by convention, a function with a parameter `format` stores the formatted text in a variable `sentence`
         holes = [f"‹{parameter}›"] + ["‹sentence›"] * (parameter == "format")
         frame = next(((text, hole) for text in function.printed for hole in holes if hole in text and text != hole), None)
         passed = next(((callee, arguments.index(parameter)) for callee, arguments in function.calls
@@ -398,8 +404,8 @@ def framed(message, name, place, local, shared):
 
 
 def printed(message, stored, source, sources):
-    """Returns the sentence in which a format prints the value that has the Name `stored`, or "" if no format prints
-    it."""
+    """`message` is stored under the Name `stored`. Returns the sentence in which a printf format prints it, or "" if no
+    format prints it."""
     for _ in range(3):
         found = [(other, *printer) for other in sources for printer in other.printers if stored and printer[0].prints(stored)]
         here = [one for one in found if one[0] is source]

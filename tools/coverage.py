@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches of each op family's oracle are reached by the default cases. `make
-coverage` builds the instrumented programs and runs this script.
+"""coverage - reports which lines and branches the default cases reach in each op family's oracle, the code that
+computes its ground truth. `make coverage` builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
@@ -12,10 +12,10 @@ report leaves out:
 - code that op.match of the family also calls, because this code parses definitions
 - code that all families share (number formats, memory)
 - error handling: statements that set an error message or return -1, and the branches that lead to them
-- code that runs only if op_case.mistake is set, to find the cause of a failure: code under a condition, for example
-  `if (c->mistake == SWAPPED)`, and functions that only such code calls
-- branches of other lines that compare op_case.mistake, if they are reached only when BUILD/tests/coverage/oracles runs
-  the same inputs with op_case.mistake set (docs/coverage.md)
+- code that runs only if op_case.mistake is set (to find the cause of a failure): code under a condition such as `if
+  (c->mistake == SWAPPED)`, and functions that only such code calls
+- branches of other lines that compare op_case.mistake, if these branches are reached only in a second run of
+  BUILD/tests/coverage/oracles, which has the same inputs but sets op_case.mistake (docs/coverage.md)
 
 If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
 missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
@@ -43,7 +43,7 @@ COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 MISTAKE = re.compile(r"mistak")
 COMPARES = re.compile(r"mistake (==|!=|<|>)")
-# Matches a comparison that is true only if op_case.mistake is not NO_MISTAKE (0).
+# Matches a comparison that can be true only if op_case.mistake is set, that is, not NO_MISTAKE (0).
 HAS_MISTAKE = re.compile(r"\(*[\w.>-]*mistake (== (?!\w*NO_MISTAKE\b|0\b)|>= (?!0\b)|> |!= (\w*NO_MISTAKE|0)\b)")
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
@@ -97,8 +97,8 @@ def uncommented(path):
 
 class Names:
     """The names that the functions and tables of kernels/ use, and the file that defines each name. If several files
-    define a name, the definition in the file that uses the name is preferred; next are definitions in headers and
-    definitions that are not static."""
+    define a name, a use of the name means the definition in the same file. If this file has none, it means a definition
+    in a header, or a definition that is not static."""
 
     def __init__(self, functions, family):
         self.text, self.words, self.right_words = {}, {}, {}
@@ -143,9 +143,10 @@ class Names:
 
 
 def mistake_lines(text, start, end):
-    """Returns the lines of a function that run only if op_case.mistake is set: the lines indented below a condition
-    that HAS_MISTAKE matches, and the cases of `switch (…mistake)` before its `default`. Also returns the lines of
-    conditions and switches whose branches, except one, are reached only if op_case.mistake is set."""
+    """Returns two sets of lines of a function. The lines of the first set run only if op_case.mistake is set: they are
+    indented below a condition that HAS_MISTAKE matches, or are in a case of `switch (…mistake)` before its `default`.
+    The lines of the second set contain these conditions and switches: all their branches except one are reached only if
+    op_case.mistake is set."""
     mistaken, asking, until, switch = set(), set(), None, None
     for number in range(start + 1, end + 1):
         line = text[number - 1].strip()
@@ -177,7 +178,8 @@ def mistake_lines(text, start, end):
 
 
 def members_of(table):
-    """Returns {member: value} of the table of an op family, including the members in the macros that the table uses."""
+    """Returns {member: value} for an op family's `struct op`, whose text is `table`. Some members come from macros that
+    the text uses."""
     for macro in re.findall(r"^\s*(\w+_MEMBERS),", table, re.M):
         headers = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.h")))
         table += re.search(rf"^#define {macro}\b((?:.*\\\n)*.*)", headers, re.M)[1]
@@ -222,10 +224,10 @@ def failing_lines(text, start, end):
 
 
 def report(names, functions, lines, called, with_mistakes, family):
-    """Returns {(path, function, line): counts} of the lines in the report. `counts` has the execution count of the line
-    and of each of its branches; the count of a branch that is reached only with a mistake is None. `called` has the
-    functions that were called in the run without mistakes, and `with_mistakes` has the counts of the run with
-    mistakes."""
+    """Returns {(path, function, line): counts} of the lines in the report. `counts` is a list: how often the line ran,
+    and how often each of its branches was reached. The count of a branch is None if the branch is reached only with
+    op_case.mistake set. `called` contains the functions that were called in the run without op_case.mistake, and
+    `with_mistakes` contains the counts of the run with op_case.mistake set."""
     judged = {key for key in judged_functions(names, family) if key in functions}
     judged &= names.closure(called & judged, names.right_words)
     found = {}
@@ -257,9 +259,10 @@ def is_shared(path):
 
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
-    `branches` has one character per branch: 1 if the branch is reached, 0 if not, x if it is reached only with a
-    mistake. If the line never runs, `branches` is "-". `shared` is true if several op families share the line, and some
-    of them reach the line and each of its branches, possibly with a mistake."""
+    `branches` has one character per branch: 1 if the branch is reached, 0 if it is not, and x if it is reached only
+    with op_case.mistake set. If the line never runs, `branches` is "-". `shared` is true if several op families share
+    the line, and the line and each of its branches are reached by at least one of these families (with or without
+    op_case.mistake)."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if 0 not in counts:

@@ -17,8 +17,8 @@
 #
 # The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that one of these
 # digests covers is edited, stored verdicts are no longer used, and reftest verifies again. Each digest of ops.inc
-# covers exactly the files that its comment in kernels/core/op.h lists. A digest is the first 32 hex digits of the
-# SHA-256 of sha256sum's output, which has each file's name and digest.
+# covers exactly the files that its comment in kernels/core/op.h lists. For a digest of several files, sha256sum prints
+# the SHA-256 and the name of each file; the digest is the first 32 hex digits of the SHA-256 of this output.
 set -eu
 export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
@@ -29,21 +29,19 @@ for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/family_candidates.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
 for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
 	kernels/core/random_inputs.*'
-# The code that judges outputs for all op families, and the code that determines the environment of a reference's
-# process.
+# The code that judges the outputs of all op families, and the code that sets up the process in which a reference runs.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
-# Files that for_checker matches, but whose edits cannot change a verdict: they only measure time, or only write or send
-# messages. CHECKER_DIGEST does not cover them.
+# The patterns in for_checker also match these files, but CHECKER_DIGEST does not cover them, because an edit of these
+# files cannot change a verdict: they only measure time, or only write or send messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
-# Units of kernels/core/ that the function shared() leaves out, because they are in the lists above or cannot change a
-# verdict. Four units cannot change a verdict: `cuda` (cuda_check.h) writes messages, `published` (published_models) has
-# constants, which are part of the fingerprints anyway, `mistakes` finds the cause of a failure, and `coverage` reports
-# what a dataset covers.
+# Units of kernels/core/ that the function shared() leaves out. Most of them are in the lists above. The other four
+# cannot change a verdict: `cuda` only writes messages, `published` only has constants, which are part of the
+# fingerprints anyway, `mistakes` only finds the cause of a failure, and `coverage` only reports what a dataset covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
@@ -54,8 +52,8 @@ sources() {
 	done
 }
 
-# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, edits of a source that
-# has been moved would change no digest.
+# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, a source that has been
+# moved could be in no list any more, and edits of it would change no digest.
 matched() {
 	set -f # the shell must not replace a pattern by the files that match it
 	for pattern in $*; do
@@ -90,16 +88,16 @@ replace() {
 	if cmp -s "$1.$$" "$1"; then rm "$1.$$"; else mv "$1.$$" "$1"; fi
 }
 
-# units FILE…: prints the units whose headers the files include. A unit is a folder of kernels/common/, or all files
-# NOUN.* and NOUN_* of kernels/core/.
+# units FILE…: prints the units whose headers the files include. A unit is a folder in kernels/common/, or all files in
+# kernels/core/ whose names begin with the same word (WORD.* and WORD_*).
 units() {
 	sed -n 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(common\/[^\/"]*\)\/.*/\1/p
 		s/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(core\/[^\/"_.]*\)[^\/"]*".*/\1/p' $(sources "$@") | sort -u |
 		grep -vxF "$(printf 'core/%s\n' $not_shared)" || true
 }
 
-# shared FOLDER: prints the files that an op family shares with some other families. If a family includes a header of a
-# unit, it depends on every file of the unit, and on the units that these files include.
+# shared FOLDER: prints the files that an op family shares with some other families. A family that includes a header of
+# a unit depends on every file of this unit, and on every unit whose headers these files include.
 shared() {
 	known='' files='' found=$(units "$1"/*)
 	while [ "$found" != "$known" ]; do
@@ -116,8 +114,8 @@ shared() {
 	printf '%s\n' $files
 }
 
-# on_host FILE…: prints the given files that contain host code. Host code generates inputs, sizes and tolerance rules,
-# and judges outputs, so every verdict depends on it, whichever ground truth is used.
+# on_host FILE…: prints the given files that contain host code. Every verdict depends on host code, whichever ground
+# truth is used: host code generates inputs, sizes and tolerance rules, and judges outputs.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 : >"$build/obj/verdict_files.all.$$"

@@ -11,9 +11,9 @@ NAMES. The caller "providers" means the tables in python/libraries/, which tests
 If the wheel of a library is given, the record of this library is replaced; other records stay. A changed record means
 that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked
 "optional", the script only reports it, because the table itself checks whether the library has the name. Some
-parameters cannot be read from the source: those that **words collects, and those of a class that is created at import.
-In NAMES, these parameters follow the name of the function or class. The script records these parameters from NAMES, and
-only checks that the function or class exists.
+parameters cannot be read from the source: those that a function collects in **words, and those of a class that is
+created when its module is imported. NAMES then has the parameters in parentheses after the name of the function or
+class; the script records these parameters, and only checks that the function or class exists.
 
 If a table calls a new function, add the function to NAMES.
 """
@@ -180,7 +180,7 @@ def parameters(function, method):
 
 def methods_of(node):
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-    if "_plan_impl" in methods:  # plan(…, **kwargs) passes its keywords to _plan_impl
+    if "_plan_impl" in methods:  # plan(…, **kwargs) has the parameters of _plan_impl, which it calls
         methods["plan"] = methods["_plan_impl"]
     return methods
 
@@ -200,8 +200,8 @@ def signatures(name, node):
 
 
 def asked():
-    """Returns {module:name: callers} from NAMES. The callers of a class also count as callers of its methods plan and
-    run."""
+    """Returns {module:name: callers}, as listed in NAMES. A caller of a class also counts as a caller of the class's
+    methods plan and run."""
     return {name.partition("(")[0]: [word for word in words if word != "optional"]
             for name, *words in map(str.split, NAMES.splitlines())}
 
@@ -212,7 +212,7 @@ def optional():
 
 
 def trusted():
-    """Returns {module:name: parameters} for the names whose parameters are in NAMES."""
+    """Returns {module:name: parameters} for the lines of NAMES that have parameters in parentheses."""
     names = (line.split()[0] for line in NAMES.splitlines() if "(" in line)
     return {name: ", ".join(words.rstrip(")").split(",")) for name, _, words in (one.partition("(") for one in names)}
 

@@ -14,7 +14,7 @@ The program leaves out:
 - sentences and messages of fewer than five words
 - tables, tables of contents, code blocks and generated files
 - literals without a space (paths), members of JSON objects, and programs in Python and shell
-- strings that Python code splits into words with split(), and static assertions
+- lists of words in Python (strings for which the code calls split()), and static assertions in C
 - literals in the files of NOT_PROSE, which are mostly scripts
 
 `--left-out` prints the literals that these rules leave out, except static assertions. No rule depends on the style of a
@@ -45,8 +45,8 @@ def files():
 
 def sentences(text):
     """Yields each sentence of at least five words, with the sentence before it. Leaves out code, tables and paths. A
-    list item begins a new sentence. The sentence that introduces a list counts as the sentence before each of its
-    items."""
+    list item begins a new sentence. For each item of a list, "the sentence before" is the sentence that introduces the
+    list."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
@@ -60,8 +60,8 @@ def sentences(text):
 
 
 def in_lines(sentence):
-    """Joins the lines of a sentence. Rows of a table stay separate lines. In such a row, two or more blanks separate
-    the columns."""
+    """Joins the lines of a sentence. Rows of a table stay separate lines. A sentence counts as a table if two or more
+    blanks separate words in at least two of its lines."""
     rows = [row.strip() for row in sentence.strip().split("\n")]
     table = sum(bool(re.search(r"\S {2,}\S", row)) for row in rows) >= 2
     return "\n    ".join(filter(None, rows)) if table else " ".join(sentence.split())

@@ -136,9 +136,9 @@ python_ready() {
 	fi
 }
 
-# tests_ready: succeeds if .venv-tests has all packages. pytest and ruff test the generated pytest files, pre-commit
-# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth.
-# `import fla` does not load the parts of fla that need packages for GPUs.
+# tests_ready: succeeds if .venv-tests has all packages. The tests need pytest and ruff for the generated pytest files,
+# pre-commit for the hooks, mcp for `reftest serve`, hatchling for the wheel, and fla as a ground truth. `import fla`
+# does not load the parts of fla that need packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
@@ -179,9 +179,9 @@ install_packages() {
 	}
 }
 
-# cpu_index: prints the pip option for the CPU build of torch, a download of a tenth of the CUDA build's size. Prints
-# nothing if there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if the user has pip
-# settings, which take precedence.
+# cpu_index: prints the option with which pip installs the CPU build of torch, whose size is a tenth of the CUDA
+# build's. Prints nothing if there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if
+# the user has pip settings, which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0

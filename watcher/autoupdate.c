@@ -77,8 +77,8 @@ int autoupdate_written(struct autoupdate *autoupdate)
 	return written;
 }
 
-/* Returns true if a generated file has changed since the last check. Also returns true if since then, all generated
- * files were deleted, or `reftest generate` wrote the first ones. */
+/* Returns true if, since the last check, a generated file has changed, all generated files were deleted, or `reftest
+ * generate` wrote the first generated files. */
 bool autoupdate_is_due(const struct autoupdate *autoupdate, const char *root)
 {
 	enum layout layout;

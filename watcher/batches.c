@@ -15,13 +15,13 @@
 #include "workers/pool/zygote.h"
 
 /* Planning pauses every PLAN_MS milliseconds, to let the main loop handle events. Planning also pauses while
- * PENDING_MOST cases wait for the pool, because a longer queue would cost memory and gain no time. */
+ * PENDING_MOST cases wait for the pool, because more waiting cases would need memory, but would not save time. */
 enum { PLAN_MS = 5, PENDING_MOST = 16384 };
 
-/* A part of a batch: one run over definitions that changed at the same time. During a git command, each group of
- * changes becomes a new part of one batch, so most parts are planned before git ends. */
+/* A part of a batch: one run over definitions that changed at the same time. While a git command writes files, each
+ * group of changes becomes a new part of the same batch, so that most parts are planned before the git command ends. */
 struct part {
-	struct run run; /* must be the first member, because on_result casts a `struct run *` to a `struct part *` */
+	struct run run; /* must be the first member: on_result casts its argument `struct run *` to `struct part *` */
 	struct batch *batch;
 	struct part *next;
 	const char *const *paths; /* the changed definitions; NULL: all definitions */
@@ -154,8 +154,8 @@ static void count_result(struct batch *batch, const char *path, const struct las
 	struct last_statuses *table = &batch->session->table;
 	const struct status_row *before = last_statuses_find(table, path);
 
-	if (before != NULL && before->last.batch == batch->counts.number) /* the definition is already counted in this
-									   * batch */
+	if (before != NULL && before->last.batch == batch->counts.number) /* this batch has counted an earlier result of
+									   * the definition */
 		batch->counts.verdicts[before->last.status]--;
 	batch->counts.verdicts[last->status]++;
 	last_statuses_set(table, path, last);
@@ -175,7 +175,7 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before it is read, so that no change after the read is missed. */
+/* Is called before a blob is read. Starts to watch the blob, so that no change after the read is missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
@@ -194,8 +194,8 @@ static void on_result(struct run *run, struct result *result)
 		forget_gone(part, result->file->path);
 		return;
 	}
-	if (result->changed && !result->put_back) /* the event of this change starts another batch, which reports the
-						   * new content */
+	if (result->changed && !result->put_back) /* a file changed during the run: the event of this change starts
+						   * another batch */
 		return;
 	struct last_status last = last_status_of(batch, result);
 
@@ -243,7 +243,7 @@ static void report_deleted(struct part *part, const char *const *paths, int coun
 	arena_free(&arena);
 }
 
-/* Counts a definition whose stored summary says that it passed. No verdict is printed for such a definition. */
+/* Counts a definition that has passed according to its stored summary. No verdict is printed for such a definition. */
 static void on_counted(struct run *run, const struct result *result)
 {
 	struct batch *batch = ((struct part *)run)->batch;
@@ -465,8 +465,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets `paths` to those definitions in a batch whose results came from remembered summaries (engine/summary_lru.h),
- * sorted and without duplicates. Returns their number. */
+/* Sets `paths` to the paths of the definitions in a batch whose results came from summaries in memory
+ * (engine/summary_lru.h) and not from the store. The paths are sorted and without duplicates. Returns their number. */
 static int lru_paths(const struct batch *batch, struct arena *arena, const char ***paths)
 {
 	int most = 0, found = 0, kept = 0;
@@ -486,9 +486,9 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 	return kept;
 }
 
-/* Starts a low-priority batch for the definitions whose results came from remembered summaries. These results are
- * already reported. But the store's table `latest` still describes older contents of these definitions' files. The
- * batch looks up the verdicts and updates the table, because `cache export` reads it. */
+/* Starts a low-priority batch for the definitions whose results came from summaries in memory. These results are
+ * already reported. But in the store, the table `latest`, which `cache export` reads, still describes older contents of
+ * the files of these definitions. The batch looks up the verdicts in the store and updates this table. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};
@@ -519,7 +519,7 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* the batch has no result to report */
 		return;
 	batch->counts.definitions = verdicts;
-	/* without a readable root, the batch has no parts */
+	/* if the root could not be read, the batch has no parts */
 	const struct dataset *whole = batch->whole && batch->parts != NULL ? &batch->parts->run.dataset : NULL;
 
 	/* updates the generated files before the batch is reported and the command of --exec starts */

@@ -2,9 +2,9 @@
  * together, in one or more runs (engine/run.h).
  *
  * This module prints the events of its batches with watcher/watch_output.h and starts the command of --exec after each
- * batch. All batches share one pool of worker processes, and the cases of a small batch run first. Therefore a
- * definition that a user has just saved does not wait for the thousand cases of a `git checkout`. If the files of a
- * definition change again while its batch is running, the definition moves to a newer batch. Only the newest content is
+ * batch. All batches share one pool of worker processes, and the cases of a small batch run first, so that a definition
+ * that a user has just saved does not wait for the thousand cases of a `git checkout`. If the files of a definition
+ * change again while its batch is running, the definition moves to a newer batch. Only the newest content is
  * reported. */
 #ifndef REFTEST_WATCHER_BATCHES_H
 #define REFTEST_WATCHER_BATCHES_H
@@ -28,15 +28,16 @@ struct batch;
 
 struct batches {
 	struct program *program;
-	struct run_options options; /* the options of every run; each batch sets `details`, `each` and `urgent` */
+	struct run_options options; /* the options of all runs, except `details`, `each` and `urgent`, which each batch
+				     * sets for its runs */
 	struct machine_policy machine;
 	struct watch_output output;
 	struct exec exec;
 	struct last_statuses table;
 	struct summary_lru summary_lru;
 	struct autoupdate autoupdate;
-	struct pool *pool;             /* NULL: no pool is open, or the last one failed; the next batch tries to open a
-					* pool */
+	struct pool *pool;             /* NULL if no pool is open, for example because the last pool failed; then the
+					* next batch tries to open a pool */
 	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
 	int64_t begun;                 /* the highest batch number so far */
@@ -51,8 +52,8 @@ struct batches {
 
 double batch_clock(void); /* returns the time of the monotonic clock, in seconds */
 
-/* Starts the processes of the pool, and keeps runners ready while no case runs. Without this call, the pool starts when
- * the first case must run, so torch is imported only if a case must run. */
+/* Starts the processes of the pool, and keeps runners ready while no case runs. Without this call, the pool starts, and
+ * imports torch, only when a case must run. */
 void batches_warm(struct batches *session);
 
 enum batch_flag {
@@ -60,7 +61,8 @@ enum batch_flag {
 	BATCH_OPEN = 1,	  /* later changes may be added to the batch until batches_seal */
 	BATCH_FORCE = 2,  /* run every case, even if its stored verdict is valid */
 	BATCH_REPEAT = 4, /* report unchanged results, too */
-	BATCH_RECHECK = 8	  /* low priority; look up every case, and use no summaries */
+	BATCH_RECHECK = 8	  /* low priority; look up each case in the store, and do not use the summaries of
+				   * definitions */
 };
 
 /* Starts a batch with the definitions at `paths`, or adds them to the open batch. `paths`: the definitions that may
@@ -90,8 +92,8 @@ bool batches_planned(const struct batches *session);  /* returns whether every b
 struct progress {
 	int definitions, waiting; /* the number of definitions in running batches, and how many of them are not verified
 				   * yet */
-	const char *name;         /* a definition that is not verified yet; NULL: all are verified. The pointer is valid
-				   * until batches_dispatch is called. */
+	const char *name;         /* a definition that is not verified yet; NULL: all are verified. `name` is valid
+				   * until the next call of batches_dispatch. */
 };
 struct progress batches_progress(const struct batches *session);
 

@@ -1,5 +1,5 @@
 /* blob_path - decides whether a blob (a tensor file that a workload line names) is in a folder that is always watched.
- * For blobs in other folders, watcher_follow must be called (watcher/fs/watcher.h). */
+ * For a blob in any other folder, call watcher_follow (watcher/fs/watcher.h). */
 #ifndef REFTEST_WATCHER_BLOB_PATH_H
 #define REFTEST_WATCHER_BLOB_PATH_H
 

@@ -104,7 +104,7 @@ static void report_waiting(const char *root, long process)
 	buf_free(&progress);
 }
 
-/* Sends a query and parses the answer. Frees the text of the query. */
+/* Sends a query and parses the answer. Frees `question`, the text of the query. */
 static bool ask(const char *root, struct buf *question, struct arena *arena, struct up_to_date *out)
 {
 	struct buf answer = {0};

@@ -2,14 +2,14 @@
  * of a burst.
  *
  * A git command is detected by git's lock file. Other programs that write many files (cp -r, rsync, sed -i) have no
- * lock file. Their changes are recognized as a burst because they follow each other quickly. A burst starts with a
- * change that meets both of these conditions:
+ * lock file. Their changes are recognized as a burst because they follow each other quickly. A change starts a burst if
+ * both of these conditions are met:
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
  * A single save starts a burst only if many batches are running.
  *
- * The first changes of a git command or a burst are processed without delay. Later changes are collected for
+ * The first changes of a git command or a burst are put into a batch without delay. Later changes are collected for
  * DEBOUNCE_MS and then added to the open batch together. Adding changes one by one would take longer: each addition
  * needs a transaction, which takes as long as the work on ten files. The caller passes the current time to the
  * functions. The only system calls of this module are those that check git's lock. */
@@ -29,7 +29,7 @@ enum {
 	BURST_REST_MS = 50	    /* a burst ends after this time without changes */
 };
 
-struct debounce { /* set to {0}, then call git_lock_find */
+struct debounce { /* to initialise it, set it to {0} and call git_lock_find for `lock` */
 	struct git_lock lock;
 	int64_t held_ms;  /* the time at which git's lock was first seen; 0: there is no lock */
 	int64_t burst_ms; /* the time at which the burst started; 0: there is no burst */

@@ -56,8 +56,8 @@ static bool is_of(const char *variable, const char *name)
 }
 
 /* Returns whether make_environment sets the variable. If another watcher started this one with --exec, the environment
- * already has such variables. These variables must not be copied, because some shells use the last of two variables
- * with the same name. */
+ * of this watcher already has such variables. They must not be copied to the environment of the command: of two
+ * variables with the same name, some shells use the last one. */
 static bool is_ours(const char *variable)
 {
 	bool ours = is_of(variable, list) || is_of(variable, number);

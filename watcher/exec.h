@@ -4,8 +4,8 @@
  * The standard input of the command is /dev/null, and the command inherits no descriptors besides standard output and
  * standard error. In the environment of the command, REFTEST_NAMES has the sorted names "op_type/name" of the
  * definitions, one per line, and REFTEST_COUNT has their number. REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED,
- * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID have the number of definitions with each status. If REFTEST_NAMES
- * would be longer than EXEC_NAMES bytes, it has fewer names, because the kernel accepts at most 128 KiB for one
+ * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID have the number of definitions with each status. If all names need
+ * more than EXEC_NAMES bytes, REFTEST_NAMES has only some of them, because the kernel accepts at most 128 KiB for one
  * variable. */
 #ifndef REFTEST_WATCHER_EXEC_H
 #define REFTEST_WATCHER_EXEC_H

@@ -41,7 +41,7 @@ struct last_statuses { /* {0}: an empty table */
 /* Returns the entry of the definition at `path`, or NULL if there is none. */
 const struct status_row *last_statuses_find(struct last_statuses *table, const char *path);
 void last_statuses_set(struct last_statuses *table, const char *path, const struct last_status *last);
-/* Marks the status of the definition at `path` as not known. Adds an entry if there is none. */
+/* Marks the status of the definition at `path` as not known. If the definition has no entry, adds one. */
 void last_statuses_invalidate(struct last_statuses *table, const char *path);
 /* Removes the entry of `path`. Returns false if there was no such entry. */
 bool last_statuses_forget(struct last_statuses *table, const char *path);

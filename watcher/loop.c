@@ -4,8 +4,8 @@
  * a batch (watcher/batches.h), the pool runs their cases, and each verdict is printed as soon as it is known. The first
  * batch contains all definitions. The batch after an overflow of the event queue, or after a replacement of the root,
  * also contains all definitions. While git holds its lock, or while many files change in quick succession, changes are
- * collected (watcher/debounce.h). The program's own files are below .reftest, where only the cookie file is watched
- * (watcher/server.h). */
+ * collected (watcher/debounce.h). The cache and the other files of the program are below .reftest, where only the
+ * cookie file is watched (watcher/server.h). */
 #include "watcher/loop.h"
 
 #include <poll.h>
@@ -100,7 +100,7 @@ static int timeout_ms(const struct watch *watch, bool more)
 	if (debounce_defers(debounce, now_ms) && first < debounce->taken_ms + DEBOUNCE_MS)
 		first = debounce->taken_ms + DEBOUNCE_MS;
 	first = earlier(first, earlier(debounce_deadline(debounce), rebuild_deadline(&watch->rebuild)));
-	if (watch->session.first == NULL) /* a running batch updates the generated files when it ends */
+	if (watch->session.first == NULL) /* each batch updates the generated files when it ends */
 		first = earlier(first, autoupdate_deadline(&watch->session.autoupdate));
 	int64_t wait = first - now_ms;
 

@@ -8,7 +8,8 @@
 #include "engine/run_state.h"
 
 struct watch_options {
-	struct run_options run; /* watch_run sets `interactive`, `spares` and `watcher` */
+	struct run_options run; /* the options of the runs; watch_run sets `interactive`, `spares` and `watcher` in
+				 * them */
 	const char *command;
 	bool json, once, poll;
 	int spares, watches;

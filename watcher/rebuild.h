@@ -1,9 +1,10 @@
 /* rebuild - runs make when a source below kernels/ changes, in the checkout in which this program was built. If make
  * builds a new program or library, `watch` must restart.
  *
- * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. An old program
- * with a new library would store verdicts of its old code, but with the digest of the new sources. Therefore `watch`
- * replaces its process by the new program. After the restart, only the cases of the changed op family run again. */
+ * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. If this program
+ * loaded the new library, it would store verdicts of its own old code with the digest of the new sources. Therefore
+ * `watch` replaces its process by the new program. After the restart, only the cases of the changed op family run
+ * again. */
 #ifndef REFTEST_WATCHER_REBUILD_H
 #define REFTEST_WATCHER_REBUILD_H
 
@@ -38,7 +39,7 @@ enum rebuild_news {
 	REBUILD_NOTHING,
 	REBUILD_MAKING, /* make has started */
 	REBUILD_FAILED, /* make failed, and `err` contains the end of its output */
-	REBUILD_SAME,	/* make succeeded, but the program and the libraries have not changed */
+	REBUILD_SAME,	/* make has succeeded without a change of the program or a library */
 	REBUILD_NEW	/* make has built a new program or library, so `watch` must restart */
 };
 enum rebuild_news rebuild_turn(struct rebuild *rebuild, int64_t now_ms, struct err *err);

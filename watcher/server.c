@@ -75,7 +75,7 @@ static int take_lock(struct server *server, int folder, long *holder)
 	int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
 
 	if (ftruncate(server->lock, 0) != 0 || pwrite(server->lock, text, (size_t)length, 0) != length)
-		return 0; /* if the disk is full, the lock works without the process id */
+		return 0; /* the disk is full: the process holds the lock, but its id is not in the file */
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static void write_cookie(const struct server *server)
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) != length)
-		unlink(path); /* if the disk is full, deletes the file, which also causes an event */
+		unlink(path); /* the disk is full: deletes the file instead, because this causes an event, too */
 	if (fd >= 0)
 		close(fd); /* the file was opened for writing, so closing it causes the event */
 }

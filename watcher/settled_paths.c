@@ -97,9 +97,9 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 		changes_begin_batch(watch, list.items, list.count);
 }
 
-/* Reads the events that have arrived. All files that a git command wrote must be in one batch, which is closed when git
- * has released its lock. If the lock has been released, the events are read once more, because further events may have
- * arrived before the lock was checked. */
+/* Reads the events that have arrived. All files that one git command writes must be in the same batch, which is closed
+ * when git releases its lock. When the function finds the lock released, it reads the events once more, because git may
+ * have written further files before it released the lock. */
 static void receive_changes(struct watch *watch, int64_t now_ms)
 {
 	struct debounce *debounce = &watch->debounce;

@@ -6,8 +6,8 @@
 
 #include "watcher/watch_state.h"
 
-/* Reads the events that have arrived. If paths have settled, and their batch need not wait for further changes
- * (watcher/debounce.h), starts a batch with the definitions that the paths affect. */
+/* Reads the events that have arrived. Starts a batch with the definitions that settled paths affect, unless the watcher
+ * must first wait for further changes (watcher/debounce.h). */
 void changes_take(struct watch *watch);
 
 /* Starts a batch with the definitions at `paths`, or adds them to the open batch. If `paths` is NULL, the batch gets

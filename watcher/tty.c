@@ -124,8 +124,8 @@ enum tty_key tty_key(struct tty *tty)
 	ssize_t length;
 	enum tty_key key = TTY_NOTHING;
 
-	/* A shell may have continued this process in the background after poll had begun to wait for keys. The typed
-	 * text is then for the shell, and a read would stop this process. */
+	/* While poll waited for keys, a shell may have stopped this process and continued it in the background. The
+	 * typed text is then for the shell, and the kernel would stop a background process that reads it. */
 	if (!has_keys(tty))
 		return TTY_NOTHING;
 	length = read(STDIN_FILENO, typed, sizeof typed);
@@ -201,7 +201,7 @@ void tty_show(struct tty *tty, const struct batches *session)
 {
 	struct screen_line line = {.room = screen_columns(STDOUT_FILENO) - 1};
 
-	/* Draws nothing while the command of --exec runs, because the output of the command would otherwise begin in
+	/* Draws nothing while the command of --exec runs, because the output of the command would begin at the end of
 	 * the status line. */
 	if (!tty->on || exec_fd(&session->exec) >= 0 || screen_in_background(STDOUT_FILENO))
 		return;

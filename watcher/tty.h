@@ -39,8 +39,8 @@ void tty_open(struct tty *tty, bool wanted, bool colour);
 void tty_close(struct tty *tty);
 
 int tty_keys_fd(struct tty *tty);	   /* call tty_key when this descriptor is readable; -1: no keys can be read */
-int tty_resized_fd(const struct tty *tty); /* call tty_again when this descriptor is readable, because SIGWINCH or
-					    * SIGCONT has arrived; -1: none */
+int tty_resized_fd(const struct tty *tty); /* becomes readable when SIGWINCH or SIGCONT arrives; then call tty_again.
+					    * -1: there is no descriptor */
 void tty_again(struct tty *tty);
 enum tty_key tty_key(struct tty *tty);
 

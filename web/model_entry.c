@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { COLUMNS = 100 }; /* an array that needs more columns is written with one element per line */
+enum { COLUMNS = 100 }; /* the maximum width of a line; a wider array is written with one element per line */
 
 static void add_line(const struct web_layout *layout, int level, struct buf *out)
 {

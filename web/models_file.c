@@ -184,8 +184,8 @@ static int skip_value(struct parser *p, int depth)
 struct place {
 	bool found;	      /* the file has an entry for the model */
 	size_t begin, end;    /* where the entry of the model begins and ends */
-	size_t modules, modules_end; /* the position of the value of the entry's member "modules"; both are 0 if there
-				      * is no such member */
+	size_t modules, modules_end; /* where the value of the entry's member "modules" begins and ends; both are 0 if
+				      * the entry has no such member */
 	bool empty;	      /* the array of models has no entry */
 	size_t last;	      /* the end of the last entry of the array */
 	bool comma;	      /* a comma follows the last entry */

@@ -69,7 +69,8 @@ static bool has_rules(const struct builder *b, const char *path)
 }
 
 /* Adds the shared modules (listed by "tree" in models/architectures.json) that the architecture has. A shared module
- * without a parent is in every model; the others are in a model only if they have rules. */
+ * without a parent is in every model. Any other shared module is in a model only if the architecture has a rule for the
+ * module or for a module below it. */
 static int add_shared_modules(struct builder *b)
 {
 	const cJSON *item;
@@ -151,7 +152,7 @@ static void add_definition(struct builder *b, int at, const char *name)
 }
 
 /* Adds a definition to the modules whose rules compute the lengths of its axes. A module that only some implementations
- * have is used only if no other module fits. Returns whether a module fits. */
+ * of the model have gets the definition only if no other module fits. Returns whether a module fits. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;

@@ -19,7 +19,7 @@ struct module_tree {
 };
 
 /* Makes the tree in the arena. `definitions` are the definitions of the model; the tree keeps their order. Returns -1
- * and sets a message if the configuration lacks a field from which a count is computed. */
+ * and sets `err` if the model's configuration lacks a field that says how often a module occurs. */
 int module_tree_make(const struct model *model, const struct definition *const *definitions, int count, struct module_tree *out,
 		     struct arena *arena, struct err *err);
 

@@ -1,7 +1,7 @@
 """torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS in float32 or, on a CPU, a BLAS
-library in float64; most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention
-over gathered keys. Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds
-only its result."""
+library in float64, so they are more exact than most references, which multiply in bfloat16 or float16. Dense attention
+uses scaled_dot_product_attention over gathered keys. Norms and activations use torch.nn.functional. Every function
+computes in a wide dtype and rounds only its result."""
 
 from reftest_providers import Call, Need, Row, Table, key_counts, query_offsets
 

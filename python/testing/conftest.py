@@ -78,20 +78,21 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # libraries.
 collect_ignore = [LIBRARIES.name]
 
-# The values that an input must have after the call, if the operation writes to it:
-# those of the output `output` or, if `output` is None, values that are not returned. If
-# `may_keep` is true, the input may also keep its old values.
+# What an input contains after the call if the operation may write to it: the values of
+# the output `output` or, if `output` is None, values that the reference does not
+# return. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# LEAVES of a test class has an entry for each input that the operation may write to:
-# WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". The entry "y" means that the input
-# keeps its old values or has the values of the output "y".
+# The attribute LEAVES of a test class has an entry for each input that the operation
+# may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". With the entry
+# written("y"), the input must get the values of the output "y"; with the entry "y", it
+# may also keep its old values.
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry of LEAVES for an input that must have the values of the output
-    `output` after the call."""
+    """Returns an entry of LEAVES: the input must get the values of the output
+    `output`."""
     return Left(output, False)
 
 
@@ -153,8 +154,9 @@ def read_tolerance(word):
 
 def asked_rule(test, dtype, rule):
     """Returns the tolerance rule `rule` of an output, with its numbers replaced by
-    those of pytest's --tolerance. Without this option, the numbers of TOLERANCES in the
-    test file (from `reftest generate --tolerance`) replace them, if there are any."""
+    those of pytest's option --tolerance. Without this option, the numbers are replaced
+    by those in the tuple TOLERANCES of the test file, if it has one (from `reftest
+    generate --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))

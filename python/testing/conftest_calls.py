@@ -40,7 +40,8 @@ def run_and_leave(test, inputs, seed=0, run=None):
 
 
 # The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
-# write to. `memory` has the address of each output's memory, with None for an output in the memory of an input.
+# write to. `memory` has, for each output, the address of its memory, or None if the
+# output uses the memory of an input.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -89,8 +90,9 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. All cases of the class share the function, as in `reftest
-    verify`, so that state from earlier cases stays visible."""
+    """Returns the function `run` of a class's reference. All cases of the class call
+    the same function, as in `reftest verify`, so that a test can find that a case
+    depends on what an earlier case stored."""
     return compiled(test_class)
 
 
@@ -168,8 +170,8 @@ def check_is_kept(test, name, value, before):
 
 
 class Finding(UserWarning):
-    """A warning (called a finding) about a reference whose results are correct, but whose behaviour may surprise a
-    caller."""
+    """A finding: a warning about a reference whose results are correct, but whose
+    behaviour may surprise a caller."""
 
 
 def find(sentence):
@@ -220,8 +222,9 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to, or None if these inputs are unknown. In
-    these Left objects, `output` is an index and not a name."""
+    """Returns {input: Left} for the inputs that the operation may write to, or None if
+    these inputs are unknown. In these Left objects, `output` is the index of an output
+    and not its name."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)

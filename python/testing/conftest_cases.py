@@ -33,8 +33,8 @@ class Case:
 
     @property
     def repeats(self):
-        """Does this case repeat a size without an optional input, or with a number that stands for a scalar's
-        default?"""
+        """Does this case repeat the last small size, either without an optional input,
+        or with a number that means "use the default" for a Python scalar?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -72,9 +72,10 @@ def constants(**values):
 
 
 def rules(*outputs):
-    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each argument is
-    one rule, or one rule for each of SIZES. A rule is None if no tolerance rule fits the output; then reftest's kernels
-    judge the output."""
+    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses
+    for the outputs. Each argument contains the rules of one output: a single rule, or
+    one rule for each size in SIZES. An argument is None if no tolerance rule fits the
+    output; then reftest's kernels judge the output."""
     return tuple(rows and tuple(rows) for rows in outputs)
 
 
@@ -147,8 +148,9 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated once for each optional input, which is then
-    omitted, and once for each number that stands for the default of a Python scalar."""
+    """Returns the sizes of a class, and further cases of the last small size: a case
+    without each of the optional inputs in OMITTED, and a case with each number in
+    DEFAULT_NUMBERS, which means "use the default" for a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -304,8 +306,9 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars of a case. If the case is one of the sizes, they are
-    those that `reftest verify` uses for this size, else those of the workload."""
+    """Returns the Python scalars of a case. For a case that is one of the sizes,
+    returns the values that `reftest verify` uses for this size; for any other case,
+    returns the values in the workload."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -329,8 +332,8 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a case with the same shapes and a second set of input values, and these
-    inputs."""
+    """Returns a pair: the same case with the second set of input values, and the inputs
+    with these values."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 

@@ -94,7 +94,8 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 
 def is_judged(test, index):
-    """Do reftest's kernels judge this output? They do if no elementwise tolerance rule fits the output."""
+    """Returns true if reftest's kernels judge this output, because no elementwise
+    tolerance rule fits it."""
     rules = test.RULES
     return bool(rules) and rules[index] is None
 
@@ -152,7 +153,7 @@ def compare_left(test, case, inputs, left, truth):
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
-        own = {}  # the expected values are unknown; test_inputs_are_kept reports why
+        own = {}  # no values to compare with: test_inputs_are_kept reports why
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
@@ -173,9 +174,10 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares the outputs with the ground truths `names` in this order, and stops after the first one that is as exact
-    as the definition. Returns the names of the ground truths that could be computed, and the reasons why the others
-    could not."""
+    """Compares the outputs with the ground truths `names` in this order. Stops after a
+    ground truth whose arithmetic is as exact as the definition's. Returns two lists:
+    the names of the ground truths that were compared, and the reasons why other ground
+    truths could not be computed."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -338,8 +340,9 @@ def copies_of(outputs):
 
 
 def check_memory_is_new(test, calls, kept):
-    """Asserts that no call reuses the memory of an earlier call's output. An output that is equal for both sets of input
-    values may reuse memory, because its values do not change."""
+    """Asserts that no call reuses the memory of an earlier call's output. An output
+    that has the same values for both sets of input values may reuse memory, because no
+    earlier values are lost."""
     earlier = set()
     for call in calls:
         for place, name in enumerate(definition_of(test)["outputs"]):
@@ -351,8 +354,8 @@ def check_memory_is_new(test, calls, kept):
 
 def check_both_sets(test, sets, outputs):
     """For each output that reftest's kernels judge, asserts that its values for both
-    sets of input values are correct together. For example, random samples must differ
-    under another seed."""
+    sets of input values are correct together. For example, random samples that were
+    drawn with different seeds must differ."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -423,8 +426,8 @@ def check_calls_are_independent(test, device):
 
 def check_edge_case(test, case, device):
     """Asserts that an edge case gives outputs of the declared shapes, and that the outputs agree with a ground truth if
-    one can be computed. If the correct output of the edge case is only a convention, a different output is a finding
-    and not a failure."""
+    one can be computed. In some edge cases, only a convention says which output is
+    correct; there, a different output is a finding and not a failure."""
     inputs = make_inputs(test, case, device)
     if case.kind is None or 0 in case.axes.values():
         check_edge(test, case, inputs)
@@ -562,7 +565,8 @@ class DefinitionTests:
         check_ground_truths_agree(self, case, device)
 
 
-# The tests that run several times, with their parameters in the order in which they appear in a test's ID.
+# For each test that runs several times: its parameters, in the order that they have in
+# the test's ID.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
         "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))

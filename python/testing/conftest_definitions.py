@@ -13,8 +13,9 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. Inputs that no case passes are in
-    "left_out" instead of "inputs". The op_type is the name of the file's folder."""
+    """Loads a definition from its JSON file. Moves the inputs that no case passes (see
+    is_left_out) from "inputs" to "left_out". The op_type is the name of the file's
+    folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
@@ -31,8 +32,9 @@ def load_definition(op_type, name):
 
 
 def is_left_out(spec):
-    """Returns true for an input that no case passes: an option that is not a tensor (a string or a dtype), or an
-    optional input of unknown dtype. dataset/definition_load.c of reftest has the same rule."""
+    """Returns true for an input that no case passes: an input that is a string or a
+    dtype, or an optional input whose dtype is unknown. dataset/definition_load.c of
+    reftest has the same rule."""
     return (
         spec["dtype"] in ("string", "str", "dtype")
         or spec["dtype"] == "unknown"

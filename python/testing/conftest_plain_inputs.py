@@ -15,7 +15,8 @@ def noise(shape, generator):
 
 def split(total, parts, most=None):
     """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the maximum of each
-    part, in descending order. A part exceeds its maximum only if `total` exceeds the sum of `most`."""
+    part, in descending order. If `total` exceeds the sum of the maximums, the first
+    part gets the rest."""
     lengths = [0] * parts
     for i in reversed(range(parts)):
         fits = most and i > 0
@@ -30,8 +31,8 @@ def offsets(lengths):
 
 class Plain:
     """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. These inputs expose fewer mistakes than those of reftest. Raises Unavailable if an input's role does not
-    determine which values are valid."""
+    integers. These inputs expose fewer mistakes than those of reftest. Raises
+    Unavailable for an input whose role does not say which values are valid."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -134,7 +135,8 @@ class Plain:
         return self.numbers(shape[0], self.length("k"))
 
     def integers_indices(self, shape):
-        """Returns different page numbers of a cache, or different slots of a state pool."""
+        """Returns page numbers of a cache, or slots of a state pool. No number occurs
+        twice."""
         pool = self.length("cache" if "cache" in self.names else "state")
         return torch.arange(shape[0]) if shape[0] <= pool else None
 
@@ -180,7 +182,8 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Integers that contain both an expert number and its weight are not supported."""
+        """Returns expert numbers. Returns None if the definition has no input with the
+        weights, because each integer then contains an expert number and its weight."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]

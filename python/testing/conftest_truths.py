@@ -20,7 +20,8 @@ class Judged(ctypes.Structure):
 
 
 class Kernels:
-    """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. Every call passes the case as JSON text."""
+    """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. In each call,
+    `text` is the case as JSON text (see kernels_case)."""
 
     OK, NONE, REFUSED = 0, 1, 2
 
@@ -162,8 +163,9 @@ def kernels():
 
 
 def kernels_case(test, case, inputs, seed=0):
-    """Writes a case as JSON text for reftest's kernels. The text includes the Python scalars, and those constants of
-    the reference that the definition does not give."""
+    """Writes a case as JSON text for reftest's kernels. The text includes the Python
+    scalars, and the constants of the reference for which the definition gives no
+    value."""
     definition = definition_of(test)
     known = {} if case.kind == "probe" else constants_of(test)
     scalars = {
@@ -248,15 +250,15 @@ def recovered_constants(test):
 
 def constants_of(test):
     """Returns the constants of the reference, from the definition or else from the
-    reference's outputs. A constant that neither gives is None."""
+    reference's outputs. If neither gives a constant, its value is None."""
     return _constants(class_of(test))
 
 
 # ---- ground truth ---------------------------------------------------------------------------------------------------
 
 
-# The results of a ground truth. `coarse` contains the atol and rtol of each output if the ground truth's arithmetic is
-# coarser than the definition's.
+# The results of a ground truth. `coarse` is None if the ground truth's arithmetic is as
+# exact as the definition's; otherwise it contains atol and rtol for each output.
 Truth = collections.namedtuple("Truth", "name outputs coarse")
 
 
@@ -307,7 +309,8 @@ def device_class(device):
 
 
 def request_of(test, case, inputs):
-    """Returns the request for a library. The request has those fields of the message {"provide"} that
+    """Returns the request for a library. The request is a message {"provide"}
+    (python/provider.py of reftest) with only the fields that
     reftest_libraries/common.py reads."""
     definition, sizes = (
         definition_of(test),
@@ -474,8 +477,9 @@ def widest(*rules):
 
 
 def tolerance(test, case, inputs, index, truth):
-    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. atol and rtol are at least the precision
-    of the ground truth's arithmetic."""
+    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. If the
+    ground truth's arithmetic is coarser than the definition's, atol and rtol are at
+    least those in truth.coarse."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:

@@ -56,8 +56,8 @@ void transport_sha256(const void *bytes, size_t length, struct hashed *out)
 	sodium_bin2hex(out->hex, sizeof out->hex, hash, sizeof hash);
 }
 
-/* Returns how long the helper waits for the cache. The program waits a little longer, so that it still receives the
- * helper's message about a timeout. */
+/* Returns how long the helper waits for the cache. The program that uses the helper waits a little longer than the
+ * helper, so that it still receives the helper's message about a timeout. */
 static int64_t wait_of(const struct helper *helper)
 {
 	int64_t wait = helper->url->timeout_ms;

@@ -31,8 +31,8 @@ struct slot {
 	struct buf body; /* body of the request (PUT) or of the response */
 	bool busy, too_long;
 	int item;	    /* index of the key or request in the batch */
-	int step;	    /* in a lookup, 0: GET of /ac, 1: GET of /cas; in a write, 0: PUT of /cas, 1 + i: PUT of /ac
-			     * for key i */
+	int step;	    /* which request of the item this is, from 0; a lookup sends GET /ac and then GET /cas, a
+			     * write sends PUT /cas and then PUT /ac for each key */
 	struct hashed hash; /* hash of the value in /cas, for step 1 of a lookup */
 	size_t size;
 	char error[CURL_ERROR_SIZE];
@@ -53,7 +53,7 @@ struct batch {
 	const struct put_request *requests; /* for writes */
 	int *kept;
 	/* Called when a slot's request has ended with the HTTP status `status`. This function may start the next
-	 * request of the same item. Returns -1 if the whole batch failed. */
+	 * request of the same item. Returns -1 to end the whole batch with an error. */
 	int (*ended)(struct batch *batch, struct slot *slot, long status, struct err *err);
 	void (*begin)(struct batch *batch, struct slot *slot);
 };
@@ -153,7 +153,8 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reftest");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	/* Only lookups have a timeout, because the requests of a write may have to wait for a free connection. */
+	/* Only the requests of lookups have a timeout. A request of a write may have to wait for a free connection, and
+	 * this time would count toward a timeout. */
 	if (batch->wait_ms == 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -188,7 +189,7 @@ static void fill_slots(struct batch *batch)
 }
 
 /* Returns advice for the user if the check of the server's certificate has failed. OpenSSL's verify result is 10 if a
- * certificate has expired. It is 0 or 1 if the chain of certificates is not the cause of the failure. */
+ * certificate has expired. The verify result is 0 or 1 if the cause of the failure is not the chain of certificates. */
 static const char *remedy_of_certificate(CURL *easy)
 {
 	long word = 0;

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore a file that was
- * read less than RACY_SECONDS after its last write may have changed since, even if its stat is equal. The scan reads
- * such a file again, as git does for "racily clean" index entries. */
+/* If a file is written twice within one tick of the filesystem's clock, the second write does not change the file's
+ * stat. Therefore a file that was read less than RACY_SECONDS after a write may have been written again, even if its
+ * stat is the same. The next scan reads such a file once more. (git calls such files "racily clean".) */
 enum { RACY_SECONDS = 2 };
 
 struct kept {

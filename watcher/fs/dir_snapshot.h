@@ -2,9 +2,9 @@
  * snapshot has the stat and the digest of each file from the last scan.
  *
  * A scan hashes a file if its stat has changed. It also hashes a file whose last hash was computed soon after a write,
- * because a second write may have left the stat unchanged. In addition, each file is hashed once in DIR_SNAPSHOT_ROUNDS
- * scans, because the filesystems that need polling may report wrong stats. Files larger than DIR_SNAPSHOT_READ_MAX
- * bytes are compared by stat alone. */
+ * because a second write may have left the stat unchanged. Of DIR_SNAPSHOT_ROUNDS consecutive scans, at least one
+ * hashes the file even if its stat is the same, because the filesystems that need polling may report wrong stats. Files
+ * larger than DIR_SNAPSHOT_READ_MAX bytes are compared by stat alone. */
 #ifndef REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
 #define REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
 

@@ -31,8 +31,8 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 	if ((event->mask & IN_ISDIR) == 0 && watch_dir_wants_file(dir, event->name)) {
 		enum touch touch = gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING;
 
-		/* IN_MODIFY and IN_CLOSE_WRITE mean that the path names a regular file, not a symbolic link. A write
-		 * through a link causes these events in the directory of the link's target. */
+		/* If the event has only these flags, the path names a regular file and not a symbolic link: a write
+		 * through a link causes such an event only in the directory of the link's target. */
 		if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) == 0)
 			settle_touch(&w->settle, path, touch, w->now_ms);
 		else

@@ -4,8 +4,8 @@
 
 struct watcher;
 
-/* Reads all available events without blocking. If the event queue overflowed, all paths are reported as changed
- * (watcher_events_lost). */
+/* Reads all available events without blocking. If the event queue has overflowed, calls watcher_events_lost, so that
+ * all paths are reported as changed. */
 void events_read(struct watcher *w);
 
 #endif

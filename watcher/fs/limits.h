@@ -17,8 +17,8 @@ struct limit {
 	bool outside;	       /* true if the limit cannot be changed inside this process's user namespace */
 };
 
-/* Returns the limit that applies. `what` is "watches" or "instances". `proc` is "/proc", or another directory in
- * tests. */
+/* Returns the inotify limit that applies to this process. `what` is "watches" or "instances". `proc` is "/proc", or
+ * another directory in tests. */
 struct limit limit_of(const char *what, const char *proc);
 
 #endif

@@ -61,7 +61,7 @@ void polling_look(struct watcher *w)
 		struct watch_dir *dir = watch_dir_find(w, paths[i]);
 
 		if (dir == NULL || !watch_dir_still_there(w, dir))
-			continue; /* skips a directory that was removed or replaced; polling_audit handles it */
+			continue; /* polling_audit handles a directory that was removed or replaced */
 		if (dir->level < dir->tree->depth)
 			poll_folders(w, paths[i]);
 		dir = watch_dir_find(w, paths[i]);

@@ -16,8 +16,8 @@
 enum { SETTLE_MS = 100, SETTLE_LONGEST_MS = 2000, SETTLE_BUCKETS = 1024 };
 
 enum touch {
-	TOUCH_WRITTEN, /* the file was closed after writing, moved to this path, or found in a new directory; check it
-			* now */
+	TOUCH_WRITTEN, /* the file was closed after writing, moved to this path, or found in a new directory;
+			* settle_turn checks at once whether it is complete */
 	TOUCH_WRITING, /* the file was created or modified and may still be open for writing */
 	TOUCH_GONE     /* the file was deleted or moved away; an editor may be about to create it again */
 };

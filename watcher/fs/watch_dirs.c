@@ -36,9 +36,9 @@ void watcher_events_lost(struct watcher *w)
 	settle_touch(&w->settle, "", TOUCH_WRITING, w->now_ms);
 }
 
-/* A second write in the same tick of the filesystem's clock does not change a file's stat. Therefore a file that was
- * checked less than RACY_SECONDS after its last change may have changed since, even if its stat is equal. Such a file
- * is read again, as git does for "racily clean" index entries. */
+/* If a file is written twice within one tick of the filesystem's clock, the second write does not change the file's
+ * stat. Therefore a file that was checked less than RACY_SECONDS after a write may have been written again, even if its
+ * stat is the same. Such a file is read once more. (git calls such files "racily clean".) */
 enum { RACY_SECONDS = 2 };
 
 /* IN_EXCL_UNLINK suppresses the events of writes to a deleted file that a program still has open. */
@@ -218,8 +218,8 @@ static void free_watch_dir(struct watcher *w, struct watch_dir *dir, bool gone)
 }
 
 /* Returns whether files on the filesystem of `full` can change without an inotify event. This is so on network, FUSE
- * and shared filesystems, because not all changes are made by this machine's kernel. Overlayfs is not in the list,
- * because writes through it cause events, and writes to its lower layers are not allowed
+ * and shared filesystems, because not all changes are made by this machine's kernel. Overlayfs is not in the list
+ * `blind`: writes through an overlay cause events, and its lower layers must not be changed
  * (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {

@@ -1,8 +1,8 @@
 /* watch_dirs - manages the list of watched directories for watcher.c, inotify_events.c and polling.c. Only files of
  * watcher/fs include this header.
  *
- * Each entry of the list has a path of its own. It also has an inotify watch or, if this is not possible, a snapshot
- * for polling. If two symbolic links lead to one directory, two entries have the same inotify watch. */
+ * Each entry of the list has its own path, and an inotify watch or, if inotify cannot watch the directory, a snapshot
+ * for polling. Two symbolic links to the same directory have two entries with the same inotify watch. */
 #ifndef REFTEST_WATCHER_FS_WATCH_DIRS_H
 #define REFTEST_WATCHER_FS_WATCH_DIRS_H
 
@@ -27,15 +27,15 @@ struct watch_dir {
 	char path[];                     /* the path, relative to the root; "" is the root */
 };
 
-/* A path whose stat is checked once a second, because no watched directory reports its changes. It is a path that
+/* A path whose stat is checked once a second, because no watched directory reports its changes: a path that
  * watcher_follow added, or a symbolic link whose target is a file or does not exist. */
 struct linked {
 	struct linked *next;
 	bool followed;                   /* watcher_follow added `path`, which may be any file */
 	bool racy;                       /* the file was written so recently that another write may leave its stat
 					  * unchanged */
-	const struct watched_tree *tree; /* the tree to which the link's target is added if the target becomes a
-					  * directory; NULL for a link to a file */
+	const struct watched_tree *tree; /* if the link's target becomes a directory, it is watched as a part of this
+					  * tree; NULL: the link is to a file */
 	int level;			 /* the number of directory levels between the tree's root and the link */
 	struct stat st;
 	char path[];
@@ -71,7 +71,7 @@ struct watcher {
 void add_notice(struct watcher *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Call this if events were lost. All paths are then reported as changed, after SETTLE_MS without events. Because of
- * this delay, repeated overflows of the event queue cause only one report. */
+ * this delay, several overflows in a row cause only one report. */
 void watcher_events_lost(struct watcher *w);
 
 bool watch_dir_wants_file(const struct watch_dir *dir, const char *name);

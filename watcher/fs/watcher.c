@@ -183,8 +183,8 @@ void watcher_turn(struct watcher *w, int64_t now_ms)
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
 
-/* Returns whether the file at `path` is complete. Returns false for the path "" (all paths), which then settles only
- * after SETTLE_MS without events. */
+/* Returns whether the file at `path` is complete. Returns false for the path "", which stands for all paths, so that it
+ * settles only after SETTLE_MS without events. */
 static bool is_complete(const char *path, void *context)
 {
 	const struct watcher *w = context;

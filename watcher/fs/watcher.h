@@ -1,10 +1,10 @@
 /* watcher - watches directories below a root and reports changed paths once they have settled.
  *
- * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root. For each tree, the
- * caller sets the number of directory levels and the suffix of the files that are watched. If a file may have changed,
- * the watcher reports its path at least once after the last change, or it reports "everything". To miss no change, the
- * watcher adds the inotify watch of a directory before it lists the directory, and reports every file in a new
- * directory. The reported paths depend on the event:
+ * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, such as
+ * "definitions". For each tree, the caller sets the number of directory levels and the suffix of the files that are
+ * watched. If a file may have changed, the watcher reports its path at least once after the last change, or it reports
+ * "everything". To miss no change, the watcher adds the inotify watch of a directory before it lists the directory, and
+ * reports every file in a new directory. The reported paths depend on the event:
  *
  * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
  * - If a directory is created in a tree or moved into it, or if a link to a directory is replaced, each path in the
@@ -44,8 +44,8 @@ int64_t watcher_deadline(const struct watcher *watcher); /* Returns the time in 
 /* Processes all events that have arrived, without blocking. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* Makes the watcher check the file at `path` once a second. Use this for files outside the trees. The watcher stops
- * these checks when it reports that everything has changed. */
+/* Makes the watcher check the file at `path` once a second. Use this for files outside the trees. When the watcher
+ * reports "everything", it stops these checks; the function must then be called again. */
 void watcher_follow(struct watcher *watcher, const char *path);
 
 /* Makes the next watcher_turn check the polled directories and the links at once, even if a check is not due yet. */
@@ -55,7 +55,7 @@ struct changes {
 	const char *const *paths; /* the changed paths, relative to the root, sorted, without duplicates; "folder/"
 				   * stands for any path below it */
 	int count;
-	bool everything; /* any path may have changed, and `paths` is empty */
+	bool everything; /* all paths count as changed, and `paths` is empty */
 };
 /* Sets `out` to the paths that have settled since the last call. Returns false if no path has settled. */
 bool watcher_changes(struct watcher *watcher, int64_t now_ms, struct arena *arena, struct changes *out);

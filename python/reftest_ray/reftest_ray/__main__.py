@@ -13,7 +13,8 @@ import time
 from .coordinator import Coordinator, FleetError, Merger, facts_of, say
 from .scheduler import Scheduler
 
-# Options that determine which cases exist and how they run. Both `reftest verify` and `reftest work` need them.
+# Options that determine which cases exist and how they run. Both `reftest verify` and `reftest work` need these
+# options.
 SHARED_WITH_VALUE = (
     "--repos --sizes --ground-truth --seed --atol --rtol --hit-ratio --tolerance --require-containment --timeout "
     "--memory --isolation --python"
@@ -76,7 +77,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # add the options that create this case
+        elif name == "--case":  # add options with which `reftest work` has this case
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []
@@ -118,7 +119,7 @@ class Run:
         self.device_class = known.device_class or (None if known.gpus else "cpu")
         self.results = 0
         self.status = 0
-        self.wrong = []  # messages about cases without a stored verdict
+        self.wrong = []  # a message for each case whose verdict could not be stored, and for each unverified definition
 
     def _verify(self, *more):
         command = [self.known.reftest, "verify", *self.rest, *more]

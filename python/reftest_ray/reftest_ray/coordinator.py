@@ -4,10 +4,10 @@ once.
 A fleet has these methods (fleet.py, with local_fleet.py or ray_fleet.py):
     events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
                          ("answer", worker, number, line), and ("failed", worker, why) if a worker could not start
-    send(worker, number, message)
+    send(worker, number, message)  sends the request with this number
     dismiss(worker)      ends a worker; no event about it follows
     replace(worker)      starts another worker in the place of one that died or was dismissed
-    size()               how many workers are running or starting
+    size()               returns how many workers are running or starting
 """
 
 import contextlib
@@ -21,7 +21,7 @@ STARTS_MOST = 3  # if no worker was ever ready, the run ends after this many fai
 
 
 class FleetError(Exception):
-    """Raised if the fleet cannot continue. `status` is the exit status of reftest-ray."""
+    """Raised if the fleet cannot continue. `status` is the exit status with which reftest-ray must end."""
 
     def __init__(self, message, status):
         super().__init__(message)
@@ -63,8 +63,8 @@ class Merger:
 
 
 def shown(text):
-    """Escapes control sequences and commands that a terminal or a CI system would execute, because parts of the text
-    come from references and workers."""
+    """Escapes control sequences, which a terminal would execute, and commands, which a CI system would execute. Parts
+    of the text come from references and workers, which are not trusted."""
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return safe.replace("##[", "#\\x23[").replace("##vso[", "#\\x23vso[")
 
@@ -116,7 +116,7 @@ class Coordinator:
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
         self.device_class = device_class
-        self.failures = 0  # number of failed starts since a worker was last ready
+        self.failures = 0  # how many workers have failed to start since a worker was last ready
         self.worked = False
 
     def run(self):

@@ -4,10 +4,10 @@ A request is what `reftest verify --dry-run --format requests` prints for a defi
 files, and its cases, each with an estimate of its running time in seconds. The longest request goes first.
 
 If a worker dies, its requests return to the queue. Any case in these requests may have killed the worker, so each of
-these cases becomes a suspect: the case is sent in a request of its own, to a worker that gets no other request at the
+these cases becomes a suspect. A suspect is sent in a request of its own, to a worker that gets no other request at the
 same time. If three workers die while they run a case, the case counts as crashed, and is not tried again.
 
-This file uses neither Ray nor processes, and does not depend on the time."""
+This file does not use Ray, starts no process and reads no clock."""
 
 import heapq
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class Scheduler:
     """`requests` are dicts, in the form that `verify --dry-run --format requests` prints."""
 
     def __init__(self, requests):
-        self.waiting = []  # heaps of (-seconds, number, request)
+        self.waiting = []  # `waiting` and `suspects` are heaps of (-seconds, number, request)
         self.suspects = []
         self.workers = {}
         self.deaths = {}  # for each (definition, case), the number of workers that died while they ran it
@@ -98,7 +98,7 @@ class Scheduler:
 
     def _take(self, queue, name):
         """Removes the first request for this worker from `queue`, and returns the request. Skips a request that this
-        worker could not answer, as long as another worker may be able to answer it."""
+        worker has failed to answer, unless all workers have failed to answer it."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)

@@ -33,7 +33,7 @@ class WorkerProcess:
         self.waiting = {}  # maps the id of a request to the future of its answer
         self.lock = threading.Lock()
         self.dead = False
-        self.facts = self.process.stdout.readline()  # the line with the worker's facts, unparsed
+        self.facts = self.process.stdout.readline()  # the line with the worker's facts, which facts_of parses
         if not self.facts:
             raise WorkerDied(self._why())
         threading.Thread(target=self._read, daemon=True).start()
