@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3276b0138a434ed9b328cb1fbfa33104
+# reftest-body: b58f60770c98383e2d8d8b16e415aa46
 """conftest - the code that all generated test files in this directory share. It runs
 the tests of references.
 
@@ -80,20 +80,21 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # libraries.
 collect_ignore = [LIBRARIES.name]
 
-# The values that an input must have after the call, if the operation writes to it:
-# those of the output `output` or, if `output` is None, values that are not returned. If
-# `may_keep` is true, the input may also keep its old values.
+# What an input contains after the call if the operation may write to it: the values of
+# the output `output` or, if `output` is None, values that the reference does not
+# return. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
-# LEAVES of a test class has an entry for each input that the operation may write to:
-# WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". The entry "y" means that the input
-# keeps its old values or has the values of the output "y".
+# The attribute LEAVES of a test class has an entry for each input that the operation
+# may write to: WRITTEN, KEPT_OR_WRITTEN, written("y") or "y". With the entry
+# written("y"), the input must get the values of the output "y"; with the entry "y", it
+# may also keep its old values.
 WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns the entry of LEAVES for an input that must have the values of the output
-    `output` after the call."""
+    """Returns an entry of LEAVES: the input must get the values of the output
+    `output`."""
     return Left(output, False)
 
 
@@ -155,8 +156,9 @@ def read_tolerance(word):
 
 def asked_rule(test, dtype, rule):
     """Returns the tolerance rule `rule` of an output, with its numbers replaced by
-    those of pytest's --tolerance. Without this option, the numbers of TOLERANCES in the
-    test file (from `reftest generate --tolerance`) replace them, if there are any."""
+    those of pytest's option --tolerance. Without this option, the numbers are replaced
+    by those in the tuple TOLERANCES of the test file, if it has one (from `reftest
+    generate --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -212,8 +214,9 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. Inputs that no case passes are in
-    "left_out" instead of "inputs". The op_type is the name of the file's folder."""
+    """Loads a definition from its JSON file. Moves the inputs that no case passes (see
+    is_left_out) from "inputs" to "left_out". The op_type is the name of the file's
+    folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
         for size in spec["shape"] or ():
@@ -230,8 +233,9 @@ def load_definition(op_type, name):
 
 
 def is_left_out(spec):
-    """Returns true for an input that no case passes: an option that is not a tensor (a string or a dtype), or an
-    optional input of unknown dtype. dataset/definition_load.c of reftest has the same rule."""
+    """Returns true for an input that no case passes: an input that is a string or a
+    dtype, or an optional input whose dtype is unknown. dataset/definition_load.c of
+    reftest has the same rule."""
     return (
         spec["dtype"] in ("string", "str", "dtype")
         or spec["dtype"] == "unknown"
@@ -454,7 +458,8 @@ def run_and_leave(test, inputs, seed=0, run=None):
 
 
 # The results of a call of a reference. `left` is {name: value after the call} for the inputs that the operation may
-# write to. `memory` has the address of each output's memory, with None for an output in the memory of an input.
+# write to. `memory` has, for each output, the address of its memory, or None if the
+# output uses the memory of an input.
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -503,8 +508,9 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. All cases of the class share the function, as in `reftest
-    verify`, so that state from earlier cases stays visible."""
+    """Returns the function `run` of a class's reference. All cases of the class call
+    the same function, as in `reftest verify`, so that a test can find that a case
+    depends on what an earlier case stored."""
     return compiled(test_class)
 
 
@@ -582,8 +588,8 @@ def check_is_kept(test, name, value, before):
 
 
 class Finding(UserWarning):
-    """A warning (called a finding) about a reference whose results are correct, but whose behaviour may surprise a
-    caller."""
+    """A finding: a warning about a reference whose results are correct, but whose
+    behaviour may surprise a caller."""
 
 
 def find(sentence):
@@ -634,8 +640,9 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to, or None if these inputs are unknown. In
-    these Left objects, `output` is an index and not a name."""
+    """Returns {input: Left} for the inputs that the operation may write to, or None if
+    these inputs are unknown. In these Left objects, `output` is the index of an output
+    and not its name."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
@@ -729,8 +736,8 @@ class Case:
 
     @property
     def repeats(self):
-        """Does this case repeat a size without an optional input, or with a number that stands for a scalar's
-        default?"""
+        """Does this case repeat the last small size, either without an optional input,
+        or with a number that means "use the default" for a Python scalar?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -768,9 +775,10 @@ def constants(**values):
 
 
 def rules(*outputs):
-    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each argument is
-    one rule, or one rule for each of SIZES. A rule is None if no tolerance rule fits the output; then reftest's kernels
-    judge the output."""
+    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses
+    for the outputs. Each argument contains the rules of one output: a single rule, or
+    one rule for each size in SIZES. An argument is None if no tolerance rule fits the
+    output; then reftest's kernels judge the output."""
     return tuple(rows and tuple(rows) for rows in outputs)
 
 
@@ -843,8 +851,9 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated once for each optional input, which is then
-    omitted, and once for each number that stands for the default of a Python scalar."""
+    """Returns the sizes of a class, and further cases of the last small size: a case
+    without each of the optional inputs in OMITTED, and a case with each number in
+    DEFAULT_NUMBERS, which means "use the default" for a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -1000,8 +1009,9 @@ def generated_inputs(test, case, device):
 
 
 def scalars_of(test, case):
-    """Returns the Python scalars of a case. If the case is one of the sizes, they are
-    those that `reftest verify` uses for this size, else those of the workload."""
+    """Returns the Python scalars of a case. For a case that is one of the sizes,
+    returns the values that `reftest verify` uses for this size; for any other case,
+    returns the values in the workload."""
     specs, place = definition_of(test)["inputs"], place_of(test, case)
     if place is not None and not case.second:
         return {
@@ -1025,8 +1035,8 @@ def place_of(test, case):
 
 
 def make_second_inputs(test, case, device):
-    """Returns a case with the same shapes and a second set of input values, and these
-    inputs."""
+    """Returns a pair: the same case with the second set of input values, and the inputs
+    with these values."""
     second = case.second_set()
     return second, make_inputs(test, second, device)
 
@@ -1055,7 +1065,8 @@ def noise(shape, generator):
 
 def split(total, parts, most=None):
     """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the maximum of each
-    part, in descending order. A part exceeds its maximum only if `total` exceeds the sum of `most`."""
+    part, in descending order. If `total` exceeds the sum of the maximums, the first
+    part gets the rest."""
     lengths = [0] * parts
     for i in reversed(range(parts)):
         fits = most and i > 0
@@ -1070,8 +1081,8 @@ def offsets(lengths):
 
 class Plain:
     """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. These inputs expose fewer mistakes than those of reftest. Raises Unavailable if an input's role does not
-    determine which values are valid."""
+    integers. These inputs expose fewer mistakes than those of reftest. Raises
+    Unavailable for an input whose role does not say which values are valid."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -1174,7 +1185,8 @@ class Plain:
         return self.numbers(shape[0], self.length("k"))
 
     def integers_indices(self, shape):
-        """Returns different page numbers of a cache, or different slots of a state pool."""
+        """Returns page numbers of a cache, or slots of a state pool. No number occurs
+        twice."""
         pool = self.length("cache" if "cache" in self.names else "state")
         return torch.arange(shape[0]) if shape[0] <= pool else None
 
@@ -1220,7 +1232,8 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Integers that contain both an expert number and its weight are not supported."""
+        """Returns expert numbers. Returns None if the definition has no input with the
+        weights, because each integer then contains an expert number and its weight."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]
@@ -1245,7 +1258,8 @@ class Judged(ctypes.Structure):
 
 
 class Kernels:
-    """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. Every call passes the case as JSON text."""
+    """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. In each call,
+    `text` is the case as JSON text (see kernels_case)."""
 
     OK, NONE, REFUSED = 0, 1, 2
 
@@ -1387,8 +1401,9 @@ def kernels():
 
 
 def kernels_case(test, case, inputs, seed=0):
-    """Writes a case as JSON text for reftest's kernels. The text includes the Python scalars, and those constants of
-    the reference that the definition does not give."""
+    """Writes a case as JSON text for reftest's kernels. The text includes the Python
+    scalars, and the constants of the reference for which the definition gives no
+    value."""
     definition = definition_of(test)
     known = {} if case.kind == "probe" else constants_of(test)
     scalars = {
@@ -1473,15 +1488,15 @@ def recovered_constants(test):
 
 def constants_of(test):
     """Returns the constants of the reference, from the definition or else from the
-    reference's outputs. A constant that neither gives is None."""
+    reference's outputs. If neither gives a constant, its value is None."""
     return _constants(class_of(test))
 
 
 # ---- ground truth ---------------------------------------------------------------------------------------------------
 
 
-# The results of a ground truth. `coarse` contains the atol and rtol of each output if the ground truth's arithmetic is
-# coarser than the definition's.
+# The results of a ground truth. `coarse` is None if the ground truth's arithmetic is as
+# exact as the definition's; otherwise it contains atol and rtol for each output.
 Truth = collections.namedtuple("Truth", "name outputs coarse")
 
 
@@ -1532,7 +1547,8 @@ def device_class(device):
 
 
 def request_of(test, case, inputs):
-    """Returns the request for a library. The request has those fields of the message {"provide"} that
+    """Returns the request for a library. The request is a message {"provide"}
+    (python/provider.py of reftest) with only the fields that
     reftest_libraries/common.py reads."""
     definition, sizes = (
         definition_of(test),
@@ -1699,8 +1715,9 @@ def widest(*rules):
 
 
 def tolerance(test, case, inputs, index, truth):
-    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. atol and rtol are at least the precision
-    of the ground truth's arithmetic."""
+    """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. If the
+    ground truth's arithmetic is coarser than the definition's, atol and rtol are at
+    least those in truth.coarse."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
@@ -1810,7 +1827,8 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 
 def is_judged(test, index):
-    """Do reftest's kernels judge this output? They do if no elementwise tolerance rule fits the output."""
+    """Returns true if reftest's kernels judge this output, because no elementwise
+    tolerance rule fits it."""
     rules = test.RULES
     return bool(rules) and rules[index] is None
 
@@ -1868,7 +1886,7 @@ def compare_left(test, case, inputs, left, truth):
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
-        own = {}  # the expected values are unknown; test_inputs_are_kept reports why
+        own = {}  # no values to compare with: test_inputs_are_kept reports why
     for place, given in enumerate(definition["inputs"]):
         if given not in changed:
             continue
@@ -1889,9 +1907,10 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares the outputs with the ground truths `names` in this order, and stops after the first one that is as exact
-    as the definition. Returns the names of the ground truths that could be computed, and the reasons why the others
-    could not."""
+    """Compares the outputs with the ground truths `names` in this order. Stops after a
+    ground truth whose arithmetic is as exact as the definition's. Returns two lists:
+    the names of the ground truths that were compared, and the reasons why other ground
+    truths could not be computed."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -2054,8 +2073,9 @@ def copies_of(outputs):
 
 
 def check_memory_is_new(test, calls, kept):
-    """Asserts that no call reuses the memory of an earlier call's output. An output that is equal for both sets of input
-    values may reuse memory, because its values do not change."""
+    """Asserts that no call reuses the memory of an earlier call's output. An output
+    that has the same values for both sets of input values may reuse memory, because no
+    earlier values are lost."""
     earlier = set()
     for call in calls:
         for place, name in enumerate(definition_of(test)["outputs"]):
@@ -2067,8 +2087,8 @@ def check_memory_is_new(test, calls, kept):
 
 def check_both_sets(test, sets, outputs):
     """For each output that reftest's kernels judge, asserts that its values for both
-    sets of input values are correct together. For example, random samples must differ
-    under another seed."""
+    sets of input values are correct together. For example, random samples that were
+    drawn with different seeds must differ."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue
@@ -2139,8 +2159,8 @@ def check_calls_are_independent(test, device):
 
 def check_edge_case(test, case, device):
     """Asserts that an edge case gives outputs of the declared shapes, and that the outputs agree with a ground truth if
-    one can be computed. If the correct output of the edge case is only a convention, a different output is a finding
-    and not a failure."""
+    one can be computed. In some edge cases, only a convention says which output is
+    correct; there, a different output is a finding and not a failure."""
     inputs = make_inputs(test, case, device)
     if case.kind is None or 0 in case.axes.values():
         check_edge(test, case, inputs)
@@ -2278,7 +2298,8 @@ class DefinitionTests:
         check_ground_truths_agree(self, case, device)
 
 
-# The tests that run several times, with their parameters in the order in which they appear in a test's ID.
+# For each test that runs several times: its parameters, in the order that they have in
+# the test's ID.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
         "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))

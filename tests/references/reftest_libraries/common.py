@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c0d86f881bc40a5fb4f8631e7a984f04
+# reftest-body: fc030cd57c4e6d8ea69f4c572b337c93
 # fmt: off
 # ruff: noqa
 """common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
@@ -82,8 +82,9 @@ class Row:
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set this for a slow row without a
-    # benefit: the row repeats the computation of the ground truth `builtin`, or its result has never decided a verdict.
+    # library or requests all ground truths. Generated tests use the row even if this field is true. Set this for a slow
+    # row without a benefit: the row repeats the computation of the ground truth `builtin`, or its result has never
+    # decided a verdict.
     on_request: bool = False
 
 
@@ -184,8 +185,8 @@ def root_mean_square(x):
 
 def load(name, path):
     """Loads a module from its path, because a file of tables has the name of its library, and an import would load the
-    library. Compiles the source text each time instead of using Python's cached byte code, which would be stale after
-    an edit that keeps the file's size and happens in the same second as the edit before."""
+    library. Compiles the source text each time, because Python's cached byte code may be out of date: if a file is
+    edited twice within a second and its size does not change, Python does not notice the second edit."""
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = path
     with open(path, encoding="utf-8") as file:
@@ -329,8 +330,8 @@ def rows_of(x):
 
 
 def query_offsets(call):
-    """Returns the input qo_indptr, which gives the offsets of each sequence's queries. If the definition has no such
-    input, returns the offsets for one query per sequence."""
+    """Returns the input qo_indptr, which gives the offsets of each sequence's queries. If the definition has no input
+    qo_indptr, each sequence has one query, and the offsets are 0, 1, 2 and so on."""
     if call.has("qo_indptr"):
         return call["qo_indptr"]
     return call.torch.arange(len(call["kv_indptr"]), device=call["kv_indptr"].device)
@@ -388,8 +389,8 @@ def kept_by_top_k(call):
 
 class GatedDelta:
     """A case of the op family gdn (gated delta net). `state`, `cu_seqlens` and `indices` may be None. `updates` is true
-    if the operation writes new states to the state pool. It is true by default; the input "frozen" or the constant
-    "updates_state" can make it false."""
+    if the operation writes new states to the state pool. `updates` is true by default; the input "frozen" or the
+    constant "updates_state" can make it false."""
 
     def __init__(self, call):
         self.call = call
@@ -401,7 +402,7 @@ class GatedDelta:
         if self.indices is not None and self.state is None:
             raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
-        self.v_last = call.is_("v_last")  # states are [K, V] instead of [V, K]
+        self.v_last = call.is_("v_last")  # if true, a state has the shape [K, V], else [V, K]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))
         self.updates = not call["frozen"] if call.has("frozen") else call.constants.get("updates_state") != 0
 
@@ -482,7 +483,8 @@ def expert_groups(call):
 
 def choose_experts(call):
     """Chooses the experts as the definition does and returns (weights [T, K] in float32, experts [T, K]). A ground
-    truth that calls this function checks the outputs of the experts, but not the choice of the experts."""
+    truth that calls this function does not check which experts the definition chooses, but only what the chosen experts
+    compute."""
     torch = call.torch
     method = call.one_of("given", "deepseek", "renormalise", "llama4")
     if method == "given":

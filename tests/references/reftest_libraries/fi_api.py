@@ -1,10 +1,10 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 01f1d57dcdfa72c36a53e700653cfae7
+# reftest-body: d58fc08bb6be3cd3b4360a7ef87f15de
 # fmt: off
 # ruff: noqa
 """fi_api - calls the FlashInfer function that is named in a definition's tag `fi_api:`, and passes the definition's
-inputs as its arguments. Definitions without an op family can have this ground truth as well, so its only row has the
-family "*".
+inputs as its arguments. The only row of the table has the family "*", which stands for every definition, even a
+definition without an op family.
 
 Only functions that FlashInfer itself defines are called, because a definition is not trusted and could name any
 function."""

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f7d01dc01eddcde046a377443dc94776
+# reftest-body: 1aa87a08d2c55ee9cd8cffae53207a47
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -105,16 +105,17 @@ def gdn_chunk(call: Call):
         form.q.to(form.narrow), form.k.to(form.narrow), form.v.to(form.narrow), form.gate, form.beta, scale=form.scale,
         initial_state=form.state, output_final_state=True, state_v_first=not form.v_last,
         cu_seqlens=None if form.cu_seqlens is None else form.cu_seqlens.long())
-    call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
+    call.noise = 0.01  # the kernel rounds factors before tensor cores multiply them
     return form.answer(output, final)
 
 
 # ---- linear attention: gla, simple_gla, delta_rule, gated_delta_rule, kda ----
 
 DELTA_K_MOST = 256  # the largest head dimension of keys that the chunked kernels of the delta rule support
-# If one gate applies to all tokens, the chunked kernel multiplies the rows past a sequence's end, which are 0, by a
-# power of e^-gamma. A power above e^88 overflows float32, and 0 times infinity is NaN. If there is a gate per token,
-# the kernel masks the rows past a sequence's end instead.
+# The chunked kernel computes CHUNK_ROWS rows at a time. If one gate, gamma, applies to all tokens, the kernel
+# multiplies the rows past a sequence's end, which are 0, by a power of e^-gamma. A power above e^88 overflows float32
+# to infinity, and 0 times infinity is NaN. If that could happen (GAMMA_MOST), the gate is passed once per token: the
+# kernel then ignores the rows past a sequence's end.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
@@ -175,9 +176,14 @@ class Linear:
 
 
 # For each op family: the last part of the kernel's name, the keyword argument for the gate, and the set of steps that
-# the kernel does itself. The steps are l2norm, beta (the sigmoid of beta, or twice the sigmoid), v_first (states are
-# [V, K]), groups (several value heads per head of q and k), gamma (one gate for all tokens), softplus (gates with
-# A_log) and bounded (gates with a lower bound).
+# the kernel does itself. The steps are:
+# - "l2norm": normalise q and k
+# - "beta": compute the sigmoid of beta, or twice the sigmoid
+# - "v_first": use states with the shape [V, K]
+# - "groups": repeat each head of q and k for several value heads
+# - "gamma": use one gate for all tokens
+# - "softplus": compute the gates from A_log
+# - "bounded": compute gates that have a lower bound
 OWN = {"l2norm", "beta", "v_first", "groups"}
 RECURRENT = {
     "gla": ("gla", "gk", {"v_first"}),
@@ -209,8 +215,8 @@ def gate_words(form, keyword, own):
 
 
 def kernel_words(form, keyword, own):
-    """Returns the kernel's arguments. `own` names the steps that the kernel does itself. The inputs of these steps are
-    passed to the kernel unchanged."""
+    """Returns the kernel's arguments. `own` names the steps that the kernel does itself. For a step that the kernel
+    does itself, the kernel gets the inputs of the step; for any other step, it gets the result."""
     q, k, state = form.q, form.k, form.state
     words = {"v": form.v, "scale": form.scale, "output_final_state": True, "cu_seqlens": form.cu_seqlens}
     words.update(gate_words(form, keyword, own))
@@ -245,7 +251,8 @@ def by_kernel(prefix, kernels, family, call, form, change=None):
 
 def plain(family, x, q, k, v, gate, beta, state):
     """Computes with the library's plain PyTorch code, which requires sequences of equal lengths. Two functions of this
-    code always use the scale 1 / sqrt(K), so they get queries that are scaled to make up for it."""
+    code have no argument for the scale and always use 1 / sqrt(K). They get the queries `scaled`, with which their
+    results have the scale x.scale."""
     module = importlib.import_module("fla.ops.%s.naive" % family)
     scaled = q * (x.scale * q.shape[-1] ** 0.5)
     if family == "gla":
@@ -305,7 +312,7 @@ def chunk(family):
         def narrow(words):
             words.update({name: words[name].to(form.narrow) for name in "qkv"})
 
-        call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
+        call.noise = 0.01  # the kernel rounds factors before tensor cores multiply them
         return by_kernel("chunk_", CHUNK, family, call, form, narrow)
 
     return run

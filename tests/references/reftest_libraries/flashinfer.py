@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ddf4b66b247652501f9a62a315e4e9b3
+# reftest-body: 5d141d7456fb5ebb27f1f99689e2447a
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -8,10 +8,10 @@
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
 in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
 sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round probabilities to the
-dtype of the values, but definitions compute in float32. Therefore the comparisons with these kernels are reported but
-do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that renormalises, "flashinfer_mask" the
-kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of cutlass (sm_90), "flashinfer_trtllm" the
-kernels of TensorRT-LLM (sm_100)."""
+dtype of the values, so they are less exact than definitions, which compute in float32. Therefore the comparisons with
+these kernels are reported but do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that
+renormalises, "flashinfer_mask" the kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of
+cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM (sm_100)."""
 
 import sys
 
@@ -27,8 +27,8 @@ NEEDS = (
     Need(("nvidia-cutlass-dsl",), optional=True),
 )
 WORKSPACE = 256 << 20  # bytes; the workspace of an attention wrapper
-# (atol, rtol). "output" is coarse because probabilities are rounded to 8 bits of mantissa, and "lse" because the kernel
-# adds up results of exp2.approx.
+# The tolerances (atol, rtol) of attention. They are wide for "output" because the kernels round probabilities to 8 bits
+# of mantissa, and for "lse" because the kernels compute powers of 2 with an approximate instruction.
 ATTENTION = {"output": (1e-2, 2e-2), "lse": (1e-2, 1e-3)}
 # FlashInfer compiles kernels for other pairs of head dimensions too, but these kernels read out of bounds.
 HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}
@@ -44,14 +44,14 @@ def on_import():
 
 def reporting(build):
     """Wraps the function `build`, which builds a module. If another process compiles the same module, the build waits
-    for that process. The provider process does not retry a failed build of kernels. `mendable` in provider.py decides
-    whether a later run retries the build."""
+    for that process. The provider process does not retry a failed build of kernels. The function `mendable` in
+    provider.py decides whether a later run tries the build again."""
     failed = {}
 
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # ignored, because `there` only determines whether a progress message is shown
+        except Exception:  # not an error: `there` only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -82,8 +82,8 @@ def head_dims(q, v):
 
 def empty_to_infinity(lse):
     """Replaces large negative numbers in a logsumexp by -infinity, because older kernels return a large negative number
-    for a row without visible keys. No kernel uses +infinity for such a row, so a logsumexp of +infinity is kept and
-    fails the comparison."""
+    for a row without visible keys. A logsumexp of +infinity is kept and fails the comparison, because no kernel returns
+    +infinity for a row without visible keys."""
     lse = lse.float()
     return lse.masked_fill(lse <= -1e4, float("-inf"))
 
@@ -97,8 +97,8 @@ def whole_heads(call):
 
 
 def gqa_paged(backend):
-    """Computes paged GQA with the prefill wrapper, because prefill supports every group size. Decode is prefill with
-    one query per sequence."""
+    """Computes paged GQA with the prefill wrapper, because prefill supports every group size. A decode case is passed
+    as a prefill with one query per sequence."""
 
     def run(call: Call):
         import flashinfer
@@ -167,7 +167,7 @@ def mla_paged(backend):
 
 def dsa_paged(backend):
     """Computes sparse attention with the kernel for latent attention, which gets pages of one key each. Each query is
-    passed as a sequence whose pages are the query's valid indices."""
+    passed as a sequence of its own, whose pages are the keys that the query's valid indices select."""
 
     def run(call: Call):
         torch = call.torch
@@ -308,8 +308,8 @@ def rope(call: Call):
 
 
 def sampling(call: Call):
-    """Computes random samples or renormalised probabilities. The op family judges samples without a ground truth, so
-    only the probabilities are compared with those of the reference."""
+    """Computes random samples or renormalised probabilities. Only the probabilities are compared with those of the
+    reference. Random samples cannot be compared, and the op family judges them without a ground truth."""
     from flashinfer import sampling as module
 
     probs, filters = call["probs"].float().contiguous(), filters_of(call)
@@ -330,8 +330,8 @@ def sampling(call: Call):
 def masked(call: Call):
     """Computes renormalised probabilities with the kernel that masks logits. This kernel is a second implementation of
     top-k selection. The kernel supports only k above 0 and below the vocabulary size. In rows with another k, this
-    function keeps all probabilities and does not use the kernel's result. FlashInfer offers this kernel for inputs that
-    are logits, but no op family has such inputs."""
+    function keeps all probabilities and does not use the kernel's result. The kernel expects logits, and no op family
+    has logits as inputs, so this function passes the logarithms of the probabilities."""
     from flashinfer import sampling as module
 
     torch = call.torch
@@ -381,9 +381,9 @@ def gdn(call: Call):
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
             cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
-        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # for these, the kernel writes no state
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # for empty sequences, the kernel writes no state
         new_state = torch.where(empty, before, new_state)
-        call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
+        call.noise = 0.01  # the kernel rounds factors before tensor cores multiply them
         return call.outputs_of(output=output, new_state=new_state)
     from flashinfer import gdn_decode as module
 
@@ -407,7 +407,8 @@ def gdn(call: Call):
 
 def mamba_ssu(call: Call):
     """Computes the Mamba state update. The kernel requires dt, A, D and dt_bias to have one number per head, expanded
-    to the full shape with strides of 0. If the case has full tensors, all elements of a head must be equal."""
+    to the full shape with strides of 0. If one of these inputs has a number for each element, the numbers of a head
+    must be equal."""
     from flashinfer.mamba import selective_state_update
 
     state, x, dt, a = (call[role] for role in ("state", "x", "dt", "a"))

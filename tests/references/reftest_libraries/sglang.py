@@ -1,10 +1,10 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5a4883968882158ebcae731670f4d26a
+# reftest-body: 9ec0f435552f87aa156f60c6cec6a428
 # fmt: off
 # ruff: noqa
-"""sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
-0.5.23. "sgl_kernel" uses SGLang's compiled kernels; that table was written for sglang-kernel 0.4.10 and sgl-kernel
-0.3.21."""
+"""sglang - computes ground truths with SGLang. The table "sglang" uses SGLang's Triton kernels and was written for
+sglang 0.5.23. The table "sgl_kernel" uses SGLang's compiled kernels and was written for sglang-kernel 0.4.10 and
+sgl-kernel 0.3.21."""
 
 import contextlib
 import sys
@@ -31,7 +31,7 @@ def of(module, name):
 
 def by_itself(module):
     """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels.
-    Their results would not be independent of those of FlashInfer."""
+    Such a function is not a ground truth of its own, because its results are those of FlashInfer."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
         raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed, so it is not an independent "
                           "ground truth")
@@ -52,8 +52,8 @@ def flash_attention(name):
 
 @contextlib.contextmanager
 def without_server():
-    """Sets the default configuration of a server, and creates a process group with one process, because SGLang's layers
-    read both even if no server runs."""
+    """Gives SGLang the default configuration of a server and a process group with one process. SGLang's layers read
+    both, even if no server runs."""
     from sglang.srt.runtime_context import get_context, get_parallel
     from sglang.srt.server_args import ServerArgs
 
@@ -137,15 +137,15 @@ def mamba_ssu(call: Call):
         state, x, spread(call["dt"], x.shape), spread(call["a"], (heads, dim, width)), call["b"], call["c"],
         D=spread(call.get("d"), (heads, dim)), z=call.get("z"), dt_bias=spread(call.get("dt_bias"), (heads, dim)),
         dt_softplus=bool(call.get("softplus", True)), state_batch_indices=indices, pad_slot_id=pad, out=output)
-    if indices is not None:  # the definition returns 0 for padding, but the kernel does not
+    if indices is not None:  # for padding, the definition returns 0, but the kernel returns other values
         output[indices == pad] = 0
     return call.outputs_of(output=output, new_state=state)
 
 
 def quantize_fp8_per_token_group(call: Call):
-    """Quantises to fp8, with a scale for each group of channels. A single group for the whole row is not supported,
-    because SGLang then uses another kernel, which has no lower bound for scales. If the definition's lower bound for
-    scales is not 1e-10, the library raises an exception."""
+    """Quantises to fp8, with a scale for each group of channels. Rows that consist of one group are not supported,
+    because SGLang quantises them with another kernel, which has no lower bound for scales. If the definition's lower
+    bound for scales is not 1e-10, the library raises an exception."""
     from sglang.kernels.ops.quantization.fp8_kernel import sglang_per_token_group_quant_fp8
 
     x, groups = rows_of(call["hidden"]), call.output_shape("scale")[-1]
@@ -200,7 +200,8 @@ def cascade(call: Call):
 
 
 def rope(call: Call):
-    """Rotates q and k in place; they are copies for this call. Newer releases of SGLang have no kernel for RoPE."""
+    """Rotates q and k in place; they are copies for this call. With newer releases of SGLang, which lack this kernel,
+    the function raises Unavailable."""
     import sgl_kernel
 
     if not call.has("cos_sin_cache"):

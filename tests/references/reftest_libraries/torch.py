@@ -1,11 +1,11 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d5f724456f14c8eaaac5dc3102e39414
+# reftest-body: 7c05549f5c0f7ce8527e7dfe4e052a4c
 # fmt: off
 # ruff: noqa
 """torch - computes ground truths with PyTorch's own kernels. Matrix products use cuBLAS in float32 or, on a CPU, a BLAS
-library in float64; most references multiply in bfloat16 or float16. Dense attention uses scaled_dot_product_attention
-over gathered keys. Norms and activations use torch.nn.functional. Every function computes in a wide dtype and rounds
-only its result."""
+library in float64, so they are more exact than most references, which multiply in bfloat16 or float16. Dense attention
+uses scaled_dot_product_attention over gathered keys. Norms and activations use torch.nn.functional. Every function
+computes in a wide dtype and rounds only its result."""
 
 from reftest_providers import Call, Need, Row, Table, key_counts, query_offsets
 
