@@ -120,7 +120,7 @@ bool extra_rows_prepare(struct trial *trial, int item)
 struct staged_rows {
 	const struct tensor *all;
 	int64_t outer, rows, bytes;
-	int64_t from, count; /* `count` rows of each block are staged, beginning with row `from` and going backwards */
+	int64_t from, count; /* this run uses `count` rows of each block, from row `from` backwards */
 };
 
 static struct staged_rows rows_of(const struct trial *trial, int input, int place)

@@ -4,9 +4,9 @@
  * reference, and is killed before the first run of the case. For each of the two sets of input values, the judge asks
  * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Then the
  * judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The judge copies the
- * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, and
- * an optional input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code
- * are taken from the shapes. The rest of the trial is the same as for other cases.
+ * values of the tensors. In the job, the source of a Python scalar becomes SOURCE_SCALAR, and the source of an optional
+ * input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code are taken
+ * from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
@@ -292,8 +292,8 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 	return out;
 }
 
-/* Returns whether the code may leave out inputs, which then get generic values. An entry point makes only the inputs
- * that a workload assigns to it. In a case that reftest adds, no workload says which inputs these are. */
+/* Returns whether the code may leave out inputs, which then get generic values. Usually a workload says which inputs
+ * the entry point makes. A case that reftest adds has no workload, so the entry point may leave out any input. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;
@@ -361,7 +361,7 @@ static const char *why_taken(const char *why)
 	return "no other returned tensor has the dtype and the shape of the missing input";
 }
 
-/* Reports the inputs for which the code's answer used another name. */
+/* Adds a finding for each input that the code returned under another name. */
 static void add_taken(struct trial *trial, const cJSON *message)
 {
 	const cJSON *item;

@@ -756,8 +756,8 @@ void lane_open(struct lane *lane)
 }
 
 /* Assigns work to an idle lane. If the case is retried because a process was killed or stopped, the lane gets a new
- * judge. The reference that killed the process may also have killed the old judge, and the pool may notice this only
- * later. The retried case would then be blamed for the end of the judge. */
+ * judge. The reason is that the reference which killed the process may also have killed the old judge, although the
+ * pool has not noticed the judge's end yet. The retried case would then be blamed for it. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
@@ -797,8 +797,8 @@ int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
 }
 
-/* Returns whether there is memory for the lane's case. If the case must run alone, returns false until the spare
- * runners have been killed and their memory is free, but for at most ALONE_MS. */
+/* Returns whether there is memory for the lane's case. A case that must run alone waits until the spare runners have
+ * been killed and their memory is free, but not longer than ALONE_MS. */
 static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
@@ -808,7 +808,7 @@ static bool has_room(struct pool_shared *shared, struct lane *lane)
 		return true;
 	}
 	zygote_thin(&shared->runners);
-	if (zygote_idle(&shared->runners) <= 1) { /* one runner must stay, because it will run the case */
+	if (zygote_idle(&shared->runners) <= 1) { /* zygote_thin keeps one runner, which will run the case */
 		lane->alone_by = 0;
 		return true;
 	}

@@ -22,8 +22,8 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If the provider process ends this many times while a library computes the same op family, the library is not
-	 * used for this family again. */
+	/* If the provider process ends this many times while it works on the same pair of a library and an op family,
+	 * the library is not used for this family again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */

@@ -7,9 +7,9 @@
  * case. Every request gets exactly one answer. If the process dies, hangs or does not start, the answer is {"failed"}
  * with a message.
  *
- * A process is not protected right after exec: all processes of the same user can change its memory. Therefore, if
- * references can reach the memory of other processes, the pool calls provider_start_no_more as soon as the first
- * reference may have run. */
+ * A process is not protected right after exec: all processes of the same user can change its memory. Therefore, no
+ * provider may start while a reference runs that can reach the memory of other processes. If references can do this,
+ * the pool calls provider_start_no_more as soon as the first reference may have run. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 

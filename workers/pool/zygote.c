@@ -554,8 +554,8 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		return;
 	child->ended = true;
 	child->status = (int)status;
-	/* `shut` stays true only if the runner ended by SIGKILL, which the pool sent because the runner had closed its
-	 * socket */
+	/* `shut` means that the pool sent SIGKILL because the runner had closed its socket; `shut` becomes false if the
+	 * runner ended in another way */
 	child->out_of_memory = child->out_of_memory || control_group_ran_out_of_memory(&runners->groups, child->group);
 	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
@@ -646,7 +646,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		if (!child->used) /* the `proc` of a used runner is already set */
+		if (!child->used) /* a used runner sent the descriptor `proc` when it was new */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the total memory of a reference's processes cannot be determined, "
@@ -659,7 +659,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* whatever the event is, the runner has changed or has ended */
+	if (child->used && event != CHILD_NOTHING) { /* a used runner that does not answer {"ready"} has been changed by
+						      * its reference, or has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);

@@ -6,10 +6,9 @@
  * instead. It then serves another definition whose reference also allows this. When the zygote has reported the end of
  * a runner, this process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is
  * reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is
- * started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
- * zygote_dispatch kills these leftover processes instead, which is possible only if this process is a subreaper. A new
- * zygote is started only when all leftover processes have ended, because they could change the zygote while it
- * starts. */
+ * started when runners are needed. The zygote kills processes that references leave behind. After the death of a
+ * zygote, zygote_dispatch kills them; for this, this process must be a subreaper. A new zygote is started only when all
+ * leftover processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -157,7 +156,8 @@ void child_listen(struct child *child);
 void zygote_drop(struct zygote *runners, struct child *child);
 
 /* Returns whether the runner with this number has ended, and every process that it started has ended, too. Returns
- * false for a runner that had no PID namespace, and for a runner that ended before the last ZYGOTE_GONE runners. */
+ * false for a runner that had no PID namespace. Also returns false if ZYGOTE_GONE other runners have ended since,
+ * because only the last ZYGOTE_GONE numbers are kept. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before the runner loads a reference. Uses a control group if

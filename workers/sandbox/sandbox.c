@@ -24,8 +24,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* a bit in the answer of try_layers; 1: the other bits are layers that failed; 0: they are
-			   * the active layers */
+	DROPPED = 1 << 30 /* a bit in the answer of try_layers: if it is set, the other bits are the layers that failed;
+			   * otherwise they are the active layers */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -78,8 +78,8 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Returns whether a reference may see everything below `path`. The reference may, if no hidden directory is below
- * `path`. Resolves links. */
+/* Returns whether references may read everything below `path`, an absolute path that must exist and must not be the
+ * root directory. They may not if a hidden directory is below it. Resolves links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -227,8 +227,8 @@ static void prepare_runners(struct sandbox *sandbox)
 
 /* ---- runners ---- */
 
-/* The function of a keeper, which is the first process of a runner's PID namespace. It shares the memory of the zygote,
- * so it only waits, with all signals blocked. */
+/* The function of a keeper, which is the first process of a runner's PID namespace. It only waits, with all signals
+ * blocked, because everything else could change the memory of the zygote, which it shares. */
 static int keep(void *unused)
 {
 	(void)unused;
@@ -351,7 +351,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
-		open_memory(false); /* closes the memory, because other references may see this process in /proc */
+		open_memory(false); /* closes the memory of this process again, because the runners of other references
+				     * can find this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
@@ -402,8 +403,8 @@ leave:
 	_exit(0);
 }
 
-/* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED with all
- * layers. */
+/* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED and the
+ * bits of all layers, which means that all layers failed. */
 static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 {
 	uint32_t held = 0;
@@ -438,8 +439,8 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants. Tries all layers, and then tries again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL also has the layers of the pool, which a trial never
-					        * returns */
+	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL includes the layers that the pool provides, but no answer
+					        * contains them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);

@@ -69,8 +69,8 @@ enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 /* The layers that the pool provides, so sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make the sum of a runner's memory complete: the runner has a
- * /proc of its own, which shows all its processes, and every other place for data is limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers ensure that a reference cannot use much memory besides that of
+ * the runner's processes, and that the runner's own /proc shows all of these processes. Otherwise removes it. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, such as "user_namespace". `layer` has one bit. */
@@ -115,11 +115,11 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`. If `bytes` is more than nine tenths of the memory that is available on this machine, adds
- * these nine tenths instead. Returns by how many bytes the memory may grow, or -1 if the memory cannot be limited. If
- * `for_now` is true, a later call can raise the limit, and so can the process itself; use this only for references
- * whose source code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would
- * also count the address space that the driver reserves. */
+ * this process plus `bytes`, but at most plus nine tenths of the memory that is available on this machine. Returns by
+ * how many bytes the memory may grow, or -1 if the memory cannot be limited. If `for_now` is true, a later call can
+ * raise the limit, and so can the process itself; use this only for references whose source code cannot call setrlimit
+ * (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the address space that the
+ * driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`
