@@ -410,7 +410,7 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
-/* Sets the status `checked` if only ground truths that may share a mistake with the reference confirm the outputs. */
+/* Sets the status `checked` if every ground truth that confirms the outputs may share a mistake with the reference. */
 static void decide_related(struct trial *trial)
 {
 	const struct truths *truths = &trial->truths;

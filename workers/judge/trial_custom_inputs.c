@@ -331,8 +331,7 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 		decide_other_shape(trial, arg, &made);
 }
 
-/* Returns the lengths of the axes before the code runs. An axis has the length -1 if its length is not passed to the
- * code. */
+/* Returns the lengths of the axes that are passed to the code, and -1 for all other axes. */
 static int64_t *axes_before(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -490,7 +489,8 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job for one set of input values, in which the source of every input is resolved. */
+/* Returns a copy of the job for one set of input values. The copy has the sources of the inputs and the lengths of the
+ * axes that follow from what the code returned. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);

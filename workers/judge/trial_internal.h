@@ -266,7 +266,8 @@ void trial_pass_over(struct trial *trial, struct round *round, int at, bool acci
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 /* Computes the definition's chain of operations, and compares the outputs with the result. */
 void trial_ask_chain(struct trial *trial, struct round *round, int at);
-/* If builtin is certainly needed and was not computed yet, computes it and compares the outputs with it. */
+/* If it is certain that the outputs must be compared with builtin, and this has not been done yet, computes builtin and
+ * compares the outputs with it. */
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */

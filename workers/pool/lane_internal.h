@@ -50,7 +50,8 @@ void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 /* Queues the case, to retry it when no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a case must run again, so that its verdict `text` must be ignored. If so, prepares the new run. */
+/* Returns whether a case must run again. If so, prepares the new run; the caller must then ignore the verdict
+ * `text`. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);

@@ -32,7 +32,8 @@ struct pool {
 				  * unknown */
 	bool warm;               /* pool_warm was called */
 	int spares;              /* the number of spare runners that a warm pool keeps ready */
-	int wake, timer;         /* an eventfd and a timerfd */
+	int wake, timer;         /* wake: an eventfd, which makes pool_fd readable at once; timer: a timerfd, which does
+				  * so at the next deadline */
 	struct pool_guard guard;
 	bool guarded;
 	struct isolation_reader reader;

@@ -53,8 +53,8 @@ struct provider {
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
 		   double timeout_s);
 
-/* No further process is started after this call. A running process is used until it ends. After that, every request
- * gets the answer {"failed"}. */
+/* After this call, no further provider process is started. If a process is running, it is used until it ends. When no
+ * process is running, every request gets the answer {"failed"}. */
 void provider_start_no_more(struct provider *provider);
 
 /* Returns whether a request can be sent now. If there is no provider process, starts one; the function returns false

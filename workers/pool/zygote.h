@@ -3,12 +3,13 @@
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
  * source code of the reference allows the runner to be used again (workers/pool/isolation.h), the runner is released
- * instead. It then serves another definition whose reference also allows this. When the zygote has reported the end of
- * a runner, this process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is
- * reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is
- * started when runners are needed. The zygote kills processes that references leave behind. After the death of a
- * zygote, zygote_dispatch kills them; for this, this process must be a subreaper. A new zygote is started only when all
- * leftover processes have ended, because they could change the zygote while it starts. */
+ * instead. A released runner then serves another definition, if the source code of that reference allows this, too.
+ * When the zygote has reported the end of a runner, this process tells the zygote to reap the runner. The runner's slot
+ * is then free again. Until the runner is reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills
+ * all runners, and a new zygote is started when runners are needed. The zygote kills processes that references leave
+ * behind. After the death of a zygote, zygote_dispatch kills them; for this, this process must be a subreaper. A new
+ * zygote is started only when all leftover processes have ended, because they could change the zygote while it
+ * starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -110,7 +111,7 @@ struct runner_demand {
 	int any;   /* the number of additional runners, which may have served a definition */
 };
 
-/* Starts runners until the runners that are ready or starting meet the demand. */
+/* Starts runners until enough of them are ready or starting. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
 /* Starts a reader and returns it. Returns NULL if no reader can be started now. If no reader can ever be started, also
  * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line that a reader sends is

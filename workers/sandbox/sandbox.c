@@ -15,8 +15,8 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same name on all machines, because the name is not a part of
-					    * fingerprints */
+static const char host_name[] = "reftest"; /* references see the same host name on all machines, because fingerprints do
+					    * not contain the name */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -159,13 +159,15 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* otherwise references would see the host name of this machine */
+		return DROPPED | SANDBOX_UTS; /* counts as failed, because references would see the host name of this
+					       * machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the same way as its child ended, because the child does the work of this process. */
+/* Waits for the child, which does the work of this process, and then ends this process with the child's exit status or
+ * signal. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -359,8 +361,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit would
-							  * have no effect */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could write to /proc, and so undo
+							  * limits_die_first; the limit then does not count as active */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 

@@ -110,9 +110,9 @@ const char *sandbox_folder(const struct sandbox *sandbox);
 pid_t sandbox_before_fork(struct sandbox *sandbox);
 /* After this call, forks create ordinary children again. Returns 0, or -1 with errno. */
 int sandbox_after_fork(struct sandbox *sandbox);
-/* In the new runner: adds the remaining layers, and returns all active layers. `folder` is a directory for temporary
- * files, which is used if runners have no /tmp of their own. A layer that failed is missing in the result. The caller
- * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
+/* In the new runner: adds the remaining layers, and returns all active layers. If runners have no /tmp of their own,
+ * `folder` is the directory for temporary files. A layer that failed is missing in the result. The caller compares the
+ * result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
  * this process plus `bytes`, but at most plus nine tenths of the memory that is available on this machine. Returns by

@@ -33,9 +33,10 @@ bool sandbox_is_below(const char *path, const char *folder);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`
- * also becomes an empty directory; it is a path without symbolic links that is below a readable path, or NULL. This
- * process needs a mount namespace of its own. On error, returns -1 with errno, and this process must exit. */
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. If `hidden`
+ * is not NULL, it also becomes an empty directory. `hidden` must be below a readable path, and must contain no symbolic
+ * links. This process needs a mount namespace of its own. On error, returns -1 with errno, and this process must
+ * exit. */
 int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
 	       const char *hidden);
 /* Mounts a /proc that belongs to this process's PID namespace. */
