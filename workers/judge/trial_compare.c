@@ -337,7 +337,8 @@ static int compare_input(struct trial *trial, struct round *round, int at, int i
 	return compare_left(trial, round, at, input, leave.place);
 }
 
-/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1. */
+/* Returns the first input that the reference may write to and whose final values no ground truth has checked. Returns
+ * -1 if there is none. */
 int trial_unjudged_input(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->job->problem.input_count; i++)

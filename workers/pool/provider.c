@@ -242,7 +242,8 @@ static const char *answer_failed(struct provider *provider, const char *message)
 	return provider->answer.data;
 }
 
-/* Returns `sentence`, which says how the process ended, followed by the last text that the process printed. */
+/* Returns a text of two parts: `sentence`, which says how the process ended, and the last output that the process
+ * printed. */
 static const char *with_said(struct provider *provider, const char *sentence, struct arena *arena)
 {
 	size_t shown = provider->said.length < SAID_SHOWN ? provider->said.length : SAID_SHOWN;

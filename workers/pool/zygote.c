@@ -388,8 +388,9 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	return 0;
 }
 
-/* Returns whether spare runner `a` is better than spare runner `b`. A runner that was used before is better than an
- * unused one, so that unused runners stay available. Otherwise the runner that has waited longer is better. */
+/* Returns whether the spare runner `a` is taken rather than the spare runner `b`. A runner that has served a definition
+ * is taken rather than an unused one, so that unused runners stay available. If both are used or both are unused, the
+ * one that has waited longer is taken. */
 static bool better(const struct child *a, const struct child *b)
 {
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);

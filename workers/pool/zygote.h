@@ -135,8 +135,8 @@ void zygote_drop_used(struct zygote *runners);     /* kills the spare runners th
 int zygote_spares(const struct zygote *runners);   /* returns the number of spare runners that are ready and were not
 						    * used */
 
-/* Returns true if a reference may have run (a lane has taken a runner), and if this reference could reach the memory of
- * processes that reftest starts from now on. */
+/* Returns true if a reference may have run (a lane has taken a runner), and if the sandbox does not prevent references
+ * from reaching the memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending

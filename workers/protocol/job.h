@@ -52,8 +52,8 @@ struct job {
 					    * definition and the command line */
 	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: the same as `rules` */
 	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
-	bool checks;                       /* run the checks that need extra runs, too, although the case has an op
-					    * family; without an op family, they always run */
+	bool checks;                       /* in a case with an op family: also run the checks that need extra runs; a
+					    * case without an op family always has them */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
