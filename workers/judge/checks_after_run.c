@@ -77,7 +77,8 @@ void trial_check_canaries(struct trial *trial)
 			     arena_printf(&trial->arena, "the reference %s", hurt));
 }
 
-/* Returns element `index` of a tensor. `memory` is the address of the tensor on the device. */
+/* Returns element `index` of a tensor. `memory` is the address of this element on the device. (A byte may have two
+ * 4-bit elements; `index` then chooses one of them.) */
 static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
 {
 	unsigned char bytes[8] = {0};

@@ -8,7 +8,7 @@
  * - ran: After each run, check that canaries and inputs are unchanged, and check the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), omit this run.
+ *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), skip the third one.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the third run, if the case is small and has no ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together: for example,

@@ -53,7 +53,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);
 
-/* Returns the memory in which the trial's last message is staged. */
+/* Returns the memory that has the tensors for the trial's last message. */
 struct shared_memory *trial_stage_memory(struct trial *trial);
 
 #endif

@@ -107,8 +107,8 @@ void zygote_close(struct zygote *runners);
 
 /* How many runners are needed. */
 struct runner_demand {
-	int fresh; /* the number of new runners, which have served no definition yet */
-	int any;   /* the number of additional runners, which may have served a definition */
+	int fresh; /* how many new runners are needed, which have served no definition yet */
+	int any;   /* how many further runners are needed, which may be new or may have served a definition */
 };
 
 /* Starts runners until enough of them are ready or starting. */

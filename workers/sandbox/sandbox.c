@@ -44,7 +44,8 @@ struct sandbox {
 	bool filtered;                      /* seccomp_apply_to_zygote succeeded */
 	int processes;                      /* how many processes and threads a runner may have */
 	int self;                           /* a pidfd of the zygote; -1: none */
-	pid_t parent;                       /* the parent process that a runner sees */
+	pid_t parent;                       /* the pid of a runner's parent, as the runner sees it; 0: the parent is
+					     * outside the runner's PID namespace */
 	struct keeper keepers[KEEPERS_MAX];
 };
 
