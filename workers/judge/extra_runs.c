@@ -120,9 +120,9 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation draws random samples, because the ordinary runs on the first set of input values then have
- * the same seed. Otherwise returns 0, because the last ordinary run already had another seed than the first run
- * (generator_seed in trial_stage.c). */
+/* An operation that draws random samples gets one run with another seed, because its ordinary runs on the first set of
+ * input values all have the same seed. Other operations get none: their last ordinary run already had another seed than
+ * the first run (generator_seed in trial_stage.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;

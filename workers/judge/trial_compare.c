@@ -320,9 +320,10 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If the input must have the values of an output after the run, every
- * ground truth has computed these values. Otherwise only builtin has computed them or, if builtin is not among the
- * ground truths, each ground truth that is Python source. Returns -1 on error, after setting the status of the case. */
+/* Checks an input that the reference may write to. If, after the run, the input must have the values of an output,
+ * every ground truth has computed these values. Otherwise only builtin has computed them or, if builtin is not among
+ * the ground truths, each ground truth that is Python source. Returns -1 on error, after setting the status of the
+ * case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -496,9 +497,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns the index of builtin in the list of ground truths, or -1 if builtin need not be computed for this set of
- * input values: the outputs have already been compared with builtin, or it is not certain that they will be. It is
- * certain if builtin is the first ground truth, or if all ground truths were requested. */
+/* Returns the index of builtin in the list of ground truths if it is certain that the outputs must be compared with
+ * builtin: builtin is the first ground truth, or all ground truths were requested. Returns -1 if this is not certain,
+ * or if the comparison for this set of input values has already been made. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);

@@ -221,8 +221,8 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
- * DIFFERS_UNKNOWN: other elements may differ in value, because the two values of the examined element are equal (0 and
- * -0) or one of them is NaN; or an error has set the status of the case. */
+ * DIFFERS_UNKNOWN means that it is not known whether any values differ: the two values of this element are equal (0 and
+ * -0), one of them is NaN, or an error has set the status of the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);

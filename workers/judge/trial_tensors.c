@@ -32,9 +32,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether the input must have values after the run that no output has, and ground truth `slot` computes these
- * values. Builtin computes them. If builtin is not among the ground truths, a ground truth that is Python source
- * computes them: it writes them to its own copy of the input. All other ground truths compute only outputs. */
+/* Returns true if no output has the values that the input must have after the run, and if ground truth `slot` computes
+ * these values. Builtin computes such values. If builtin is not among the ground truths, a ground truth that is Python
+ * source computes them: it writes them to its own copy of the input. All other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);

@@ -518,7 +518,7 @@ static void append_file(struct buf *out, const char *path)
 	buf_free(&text);
 }
 
-/* The version is the first word of the first line that has only digits and dots. */
+/* Reads only the first line. The version is the first word in this line that consists of digits and dots. */
 bool machine_driver_version(const char *text, char *out, size_t size)
 {
 	const char *end = text + strcspn(text, "\n");
