@@ -16,10 +16,11 @@
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
- * A reference that keeps results between calls returns wrong outputs for the second set of input values, or for the
- * first set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a
- * time. Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need
- * the memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
+ * These runs find a reference that keeps results between calls: its outputs are wrong for the second set of input
+ * values, or for the first set when this set is repeated. If a set of inputs is large, the judge's memory holds only
+ * one of the two sets at a time. Very large inputs are freed while the reference runs, because the reference and its
+ * allocator's cache may need the memory. For such inputs, the ground truth is computed right after a run, when the
+ * inputs have been filled again.
  *
  * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
@@ -243,8 +244,8 @@ static void decide_no_answer(struct trial *trial, const struct round *round)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, message);
 }
 
-/* Sets the status `skipped` if builtin failed and the outputs agree only with coarse ground truths, whose arithmetic is
- * less precise than the case's tolerance rules. */
+/* Sets the status `skipped` if builtin failed and the outputs agree only with coarse ground truths. A ground truth is
+ * coarse if its arithmetic is less precise than the case's tolerance rules. */
 static void decide_too_coarse(struct trial *trial, const struct round *round)
 {
 	struct agreement agreement = {.count = trial->truths.count};
@@ -264,8 +265,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 				  round->passed_over[builtin]));
 }
 
-/* Sets the status `skipped` if the outputs are correct, but the reference wrote to an input whose new values no ground
- * truth could check. */
+/* Sets the status `skipped` if the outputs are correct, but no ground truth could check the new values of an input to
+ * which the reference wrote. */
 static void decide_unjudged(struct trial *trial, const struct round *round)
 {
 	int input = trial_unjudged_input(trial, round);
@@ -304,8 +305,8 @@ static bool answers_are_alike(struct trial *trial)
 	return true;
 }
 
-/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output that is equal for both
- * sets of input values, such as a constant, may reuse memory, because its values do not change. */
+/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output with the same values
+ * for both sets of input values, such as a constant, may reuse memory, because this changes no values. */
 static void decide_overwritten(struct trial *trial)
 {
 	for (int i = 0; trial->rounds > 1 && i < trial->job->problem.output_count; i++)

@@ -265,8 +265,8 @@ static int compare_output(struct trial *trial, struct round *round, int at, int 
 	return 0;
 }
 
-/* Returns whether an input that the reference may write to still has its original values, or -1 on error, after setting
- * the status of the case. */
+/* Returns 1 if an input that the reference may write to still has its original values, else 0. Returns -1 on error,
+ * after setting the status of the case. */
 static int was_kept(struct trial *trial, const struct round *round, int input)
 {
 	struct err err = {""};

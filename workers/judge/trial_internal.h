@@ -242,8 +242,8 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
  * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had a different seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
- * compares the repeated run with the first run. */
+ * had a different seed. If so, the caller must repeat RUN_AGAIN with the first run's seed. After that,
+ * trial_check_deterministic compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
  * this. */

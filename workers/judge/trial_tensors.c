@@ -267,8 +267,9 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Returns whether this case has a second set of input values. Inputs from a workload are the same in both sets, so
- * there is a second set only if reftest generates an input, or if the definition's code has made two sets. */
+/* Returns whether this case has a second set of input values. Inputs from a workload are the same in both sets.
+ * Therefore there is a second set only if reftest generates at least one input, or if the definition's code has made
+ * two sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;

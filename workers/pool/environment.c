@@ -35,9 +35,9 @@ static const struct variable {
 
 /* Environment variables that have the same value in every reference's process. LC_ALL and PYTHONUTF8 make all text
  * UTF-8. With PYTHONHASHSEED, Python's sets of strings have the same order in every process. OMP_WAIT_POLICY makes
- * OpenMP threads sleep while they wait, because spinning threads would slow down the judge, which works while a
- * reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call;
- * without this variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
+ * OpenMP threads sleep while they wait. Spinning threads would slow down the judge, which works while a reference runs.
+ * On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call; without this
+ * variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
  * glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
  * tensors take fewer page faults. With mmap_threshold=33554432 (32 MiB, the largest value that glibc accepts), the
  * memory of freed tensors of at most 32 MiB is reused, because Linux would have to clear new pages. The memory of

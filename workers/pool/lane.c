@@ -9,11 +9,11 @@
  *                    for a judge and                    ◀───────────────────────────┘ second run
  *                    a spare runner
  *
- * The lane can cancel a case at any time. The judge answers messages in order, so the lane counts how many answers to
- * the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol, dies or times
- * out is killed, and the next case gets a new runner. If the judge or the runner was killed from outside, such as by
- * another reference or the kernel's OOM killer, the case is retried once while no other lane works. The data that a
- * retried case keeps from its first attempt is in struct queued (task_order.h). */
+ * The lane can cancel a case at any time. The judge answers messages in order. Therefore the lane counts how many
+ * answers about the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol,
+ * dies or times out is killed, and the next case gets a new runner. If the judge or the runner was killed, for example
+ * by another reference or by the kernel's OOM killer, the case is retried once, while no other lane works. The data
+ * that a retried case keeps from its first attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>

@@ -120,8 +120,8 @@ void lane_answer_judge(struct lane *lane, const char *text);
 /* Keeps a copy of the judge's {"provide"} until the provider is free. `fd` is the descriptor that came with the message
  * (-1: none), and is closed later. */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider, because it
- * writes to memory that the judge is about to use again. */
+/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider. Otherwise
+ * the provider would write to memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

@@ -1,8 +1,8 @@
 /* memory_watch - measures how much memory all processes of a runner use together. The kernel limits the memory of each
  * process, but a runner can start many processes. If no control group limits the memory of these processes together,
- * the code that manages the zygote repeatedly computes the sum, and ends a runner that uses too much. The sum is
- * complete only if the sandbox has the layers that sandbox_with_sum requires, because these layers prevent a reference
- * from using memory that belongs to no process. */
+ * workers/pool/zygote.c repeatedly computes the sum of their memory, and ends a runner whose sum is too large. The sum
+ * is complete only if the sandbox has the layers that sandbox_with_sum requires. These layers prevent a reference from
+ * using memory that belongs to no process. */
 #ifndef REFTEST_WORKERS_POOL_MEMORY_WATCH_H
 #define REFTEST_WORKERS_POOL_MEMORY_WATCH_H
 

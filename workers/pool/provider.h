@@ -71,8 +71,8 @@ bool provider_answers_now(const struct provider *provider);
 /* Returns the time in ms at which provider_answer must be called next; INT64_MAX: never. */
 int64_t provider_deadline(const struct provider *provider);
 
-/* Cancels the current request. Kills the process, because it could write to the memory that it shares with the judge,
- * and this memory is about to be used again. */
+/* Cancels the current request. Kills the process. Otherwise the process could still write to the memory that it shares
+ * with the judge, although the judge is about to use this memory again. */
 void provider_abandon(struct provider *provider);
 void provider_close(struct provider *provider);
 

@@ -42,8 +42,8 @@ enum {
 	ORPHANS_MS = 20, /* the interval between two searches for orphans */
 	CLOSE_MS = 1000, /* the time in which all processes must end in zygote_close */
 	/* A runner is ended if the machine's available memory falls below 1/SPARE_PART of the memory that was available
-	 * when the runner started. Limiting the memory of the runner's processes is not enough, because this limit does
-	 * not count the memory that the kernel uses for the runner, for example for sockets. */
+	 * when the runner started. The limit for the memory of the runner's processes is not enough, because it does
+	 * not count the memory that the kernel itself uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. A larger number would help little, because the

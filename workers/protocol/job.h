@@ -86,8 +86,8 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
  * without copying them. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
-/* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. If the
- * number of elements or of bytes overflows, the number becomes INT64_MAX, but a dimension of 0 always makes the tensor
+/* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. The
+ * number of elements or of bytes becomes INT64_MAX if it overflows. However, a tensor with a dimension of 0 is always
  * empty. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
