@@ -307,8 +307,9 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values. Some rows are small, so that an epsilon matters. Some rows are larger. Some rows have one
- * element that is larger than the others. The first row is not changed. */
+/* Writes generic values that differ from row to row. Of each four rows, the first one has values between -1 and 1, the
+ * second one has small values (so that an epsilon matters), the third one has one large element, and the fourth one has
+ * values that are twice as large. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

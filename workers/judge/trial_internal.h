@@ -139,7 +139,8 @@ struct trial {
 	struct device *device; /* the device of the context */
 	struct arena arena;
 	const struct job *job;	      /* NULL if the job could not be parsed */
-	/* If the definition's code makes inputs, the job with the scalars of each set of input values; else NULL. */
+	/* If the definition's code makes inputs: one job for each set of input values, with the scalars of this set.
+	 * Otherwise NULL. */
 	const struct job *set_job[CONTENTS_COUNT];
 	struct custom_inputs custom;
 	const bool *guessed_axis; /* for each axis, whether its length is a guess; NULL: no length is a guess */

@@ -130,8 +130,8 @@ static void compare_chunk(struct comparison *c, int64_t in_found, int64_t in_exp
 		c->size = size_of(c->expected, c->declared);
 	load(c->found, c->declared, in_found, count, found);
 	load(c->expected, c->declared, in_expected, count, expected);
-	/* A distance is a difference divided by at least c->unit * c->size. Therefore a difference up to this limit
-	 * cannot increase the largest distance. */
+	/* A distance is a difference divided by a unit, and this unit is at least c->unit * c->size. Therefore a
+	 * difference up to this limit cannot increase the largest distance. */
 	if (!any_farther(found, expected, count, isfinite(c->largest) ? c->largest * c->unit * c->size : 0))
 		return;
 	for (int i = 0; i < count; i++)

@@ -14,8 +14,9 @@ enum { MEMORY_WATCH_MS = 50 }; /* the interval between two sums */
 /* Returns how many bytes of memory, page tables and swap space the processes in a PID namespace use. The directory
  * `proc` is the /proc of this namespace. Does not count the first process of the namespace, because this process does
  * not belong to the reference. If `exact` is false, a page that several processes share is counted once for each of
- * these processes. If `exact` is true, only the process's share of the page is counted, or the whole page if the share
- * cannot be read. An exact sum takes about a millisecond per process. Returns -1 if the directory cannot be read. */
+ * these processes. If `exact` is true, each process counts only with its share of such a page, or with the whole page
+ * if its share cannot be read. An exact sum takes about a millisecond per process. Returns -1 if the directory cannot
+ * be read. */
 int64_t memory_watch_sum(int proc, bool exact);
 
 #endif

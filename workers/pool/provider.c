@@ -231,7 +231,7 @@ void provider_ask(struct provider *provider, const char *text, size_t length, in
 
 /* ---- answers ---- */
 
-/* Builds the answer {"failed", "accident"}, which is used if the answer of the provider is missing or invalid. */
+/* Builds the answer {"failed", "accident"}, which replaces a missing or invalid answer of the provider. */
 static const char *answer_failed(struct provider *provider, const char *message)
 {
 	buf_clear(&provider->answer);

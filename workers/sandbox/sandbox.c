@@ -99,8 +99,8 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 /* ---- namespaces of the zygote ---- */
 
 /* Closes or opens the memory of this process to other processes of the same user. A process whose memory is closed
- * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened for short
- * moments. */
+ * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened before these
+ * operations, and closed again afterwards. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);

@@ -3,8 +3,8 @@
  *
  * The filters refuse system calls that torch, CUDA, Triton and compilers never make. A refused call returns an error
  * that a caller can handle. The tables list refused calls, not allowed calls, because each release of a library may
- * make other calls. A call that is newer than the tables fails with ENOSYS, as if the kernel did not have it. Each
- * filter is a table of instructions, and needs no library.
+ * make other calls. A call that is newer than the tables fails with ENOSYS, as if the kernel did not have it. The
+ * filters are written as tables of instructions, so that no library is needed to build them.
  *
  * There are two filters. The zygote installs the larger filter once, and all runners inherit it. This saves time,
  * because it takes long to install a filter: the kernel computes the filter's result for every system call. Each runner
