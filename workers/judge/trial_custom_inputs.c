@@ -342,8 +342,8 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Returns a sentence that says why a value with another name is used for an input (taken_instead in
- * python/tensors.py). */
+/* Returns the reason why a value that the code returned under another name is used for an input, as a sentence. `why`
+ * comes from taken_instead in python/tensors.py. */
 static const char *why_taken(const char *why)
 {
 	static const struct {

@@ -91,12 +91,12 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 
 struct sandbox; /* an opaque type; the process needs it until it ends, so no function frees it */
 
-/* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
- * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
- * directories. An entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is
- * below a directory of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also
- * readable. This process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a
- * message if the machine refuses a layer that it has just granted in a trial; this process is then unusable. */
+/* `paths` are the prefixes and the packages of the Python interpreter. A reference may read them, and also the files of
+ * the system. `hidden` are directories that a reference must not see: first the dataset, then home directories. An
+ * entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is below a directory
+ * of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also readable. This
+ * process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a message if the
+ * machine refuses a layer that it has just granted in a trial; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
 /* Returns the layers that are active in each runner. sandbox_open has found them in a trial. */
