@@ -32,8 +32,8 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
 /* Sends the files that the definition's code may read to a child. Returns -1 with a message if the content of a file
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes the member "fitting" of a message, which says how the runner calls a function that does not have exactly the
- * inputs as its parameters (definition_fits_arguments). The member lists the parameters to which no case passes a
+/* Writes the member "fitting" of a message, which says how the runner calls a function whose parameters differ from the
+ * inputs of the definition (definition_fits_arguments). The member lists the parameters to which no case passes a
  * value, and for each input the parameter that gets the input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
