@@ -23,9 +23,9 @@ struct rejection {
  * (described_inputs.h). If the op family specifies no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Writes the value of input `input`, a Python scalar, to `c`, because the ground truth uses it. A description may say
- * that a certain number stands for the scalar's default. If so, the reference is called with this number, and the
- * default is written to `c` (kernels/core/described_default.h). */
+/* Writes the value of the Python scalar with the index `input` to `c`, where the ground truth reads it. A description
+ * may say that a certain number stands for the scalar's default. If so, the reference is called with this number, and
+ * the default is written to `c` (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set; `data` must be device memory of the tensor's size. Before that, lets

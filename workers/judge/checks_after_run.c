@@ -77,7 +77,8 @@ void trial_check_canaries(struct trial *trial)
 			     arena_printf(&trial->arena, "the reference %s", hurt));
 }
 
-/* Returns element `index` of a tensor. `memory` is the address of the tensor on the device. */
+/* Returns element `index` of a tensor. `memory` is the address of this element on the device. (A byte may have two
+ * 4-bit elements; `index` then chooses one of them.) */
 static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
 {
 	unsigned char bytes[8] = {0};
@@ -122,8 +123,8 @@ static bool find_difference(struct trial *trial, int tensor_index, const struct 
 	out->at = at * 8 / bits;
 	out->then = element(trial, memory, copy->dtype, out->at);
 	out->now = element_found(trial, tensor_index, copy->dtype, out->at);
-	if (bits < 8 && out->then == out->now) { /* the byte that differs has two 4-bit elements; if the first one is
-						  * unchanged, the second one differs */
+	if (bits < 8 && out->then == out->now) { /* byte `at` has two 4-bit elements; if the first one is equal, the
+						  * second one differs */
 		out->at++;
 		out->then = element(trial, memory, copy->dtype, out->at);
 		out->now = element_found(trial, tensor_index, copy->dtype, out->at);
@@ -179,8 +180,9 @@ static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 }
 
 /* Checks that the reference changed no input. If the op family allows a reference to write to an input, this input is
- * not checked here, but compared with the ground truth later. In a case without an op family, a changed input is only a
- * finding, because some operations update a buffer in place. */
+ * not checked here, but compared with the ground truth later. In a case without an op family, this function does not
+ * set the status, because some operations update a buffer in place. It adds a finding, and records the result for the
+ * check `inputs_kept`. */
 void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
@@ -396,8 +398,9 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return shared_memory_read_parts(&trial->context->shared, parts, count, err);
 }
 
-/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Skips inputs
- * that the ground truth did not change, and inputs whose new values are also an output. */
+/* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Skips an input
+ * that the ground truth did not change. Also skips an input if an output has its new values, because all outputs are
+ * copied anyway. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

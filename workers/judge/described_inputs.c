@@ -117,8 +117,8 @@ static bool is_own_axis(const struct op_arg *arg, int axis)
 	return false;
 }
 
-/* Returns a score for the guess that the values of the input are bounded by the length of the axis. Returns -1 if
- * nothing suggests this. */
+/* Returns a score for the guess that the values of the input are bounded by the length of the axis. Returns -1 if the
+ * input itself has this axis, or if nothing suggests that the axis bounds the values. */
 static int fit_of(const struct op_problem *problem, int input, int axis)
 {
 	const struct op_arg *arg = &problem->inputs[input];
@@ -175,8 +175,9 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-/* A constraint of the form "NAME `between` NAME `end`" determines the kind of an input. One NAME is an axis and the
- * other is the input; `axis_first` says which comes first. */
+/* Forms of constraints that determine the kind of an input. A constraint of such a form has the name of an axis and the
+ * name of the input, with the text `between` between the two names and the text `end` after the second name. If
+ * `axis_first` is true, the axis comes first. For example, the first form is `n == ptr[-1].item()`. */
 static const struct {
 	bool axis_first;
 	const char *between, *end;
@@ -306,8 +307,9 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values. Some rows are small, so that an epsilon matters. Some rows are larger. Some rows have one
- * element that is larger than the others. The first row is not changed. */
+/* Writes generic values that differ from row to row. Of each four rows, the first one has values between -1 and 1, the
+ * second one has small values (so that an epsilon matters), the third one has one large element, and the fourth one has
+ * values that are twice as large. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

@@ -1,12 +1,12 @@
 /* extra_rows - the extra runs for the check `rows`. These runs show whether a row of the outputs depends only on the
  * same row of the inputs, or also on other rows.
  *
- * A var axis is a row axis if at least one input and at least one output have it, and no tensor has it twice. There are
- * two runs for each row axis. In the first run, all rows of the inputs are in reverse order, and the rows of the
- * outputs must be in reverse order, too. In the second run, the inputs have only their last row, and each output must
- * equal the last row of the same output in a run with all rows. If rows depend on each other, this is a property of the
- * operation, not a mistake. If rows depend on each other in one case but not in another, the engine reports it
- * (engine/learnt_rows.h). */
+ * A var axis with a length of at least 2 is a row axis if at least one input and at least one output have it, and if no
+ * tensor has it twice. There are two runs for each row axis. In the first run, all rows of the inputs are in reverse
+ * order, and the rows of the outputs must be in reverse order, too. In the second run, the inputs have only their last
+ * row, and each output must equal the last row of the same output in a run with all rows. If rows depend on each other,
+ * this is a property of the operation, not a mistake. If rows depend on each other in one case but not in another, the
+ * engine reports it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host reord
 
 enum { NOWHERE = -1, TWICE = -2 };
 
-/* Returns which dimension of the argument is this axis: its index, NOWHERE if there is none, or TWICE if there are
- * several. */
+/* Returns the index of the argument's dimension that has this axis, NOWHERE if no dimension has it, or TWICE if several
+ * dimensions have it. */
 static int place_of(const struct op_arg *arg, int axis)
 {
 	int found = NOWHERE;
@@ -120,7 +120,7 @@ bool extra_rows_prepare(struct trial *trial, int item)
 struct staged_rows {
 	const struct tensor *all;
 	int64_t outer, rows, bytes;
-	int64_t from, count; /* `count` rows of each block are staged, beginning with row `from` and going backwards */
+	int64_t from, count; /* this run uses `count` rows of each block, from row `from` backwards */
 };
 
 static struct staged_rows rows_of(const struct trial *trial, int input, int place)

@@ -30,8 +30,9 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
  * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* Digits count as lost if outputs differ by more than UNSTABLE_UNITS units of the declared dtype (unit_distance.h). The
- * operation counts as sensitive if SENSITIVE_TIMES times `moved` reaches this difference (note_lost_digits). */
+/* Digits count as lost if outputs differ by more than UNSTABLE_UNITS units of the declared dtype (unit_distance.h). If
+ * `moved` (see note_lost_digits) times SENSITIVE_TIMES is at least as large as this difference, the operation counts as
+ * sensitive. */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -119,8 +120,9 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation draws random samples. Otherwise returns 0, because the last ordinary run already had a
- * different seed from the first run (trial.c). */
+/* An operation that draws random samples gets one run with another seed, because its ordinary runs on the first set of
+ * input values all have the same seed. Other operations get none: their last ordinary run already had another seed than
+ * the first run (generator_seed in trial_stage.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -222,8 +224,9 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Returns whether an input needs no run of its own, because its gradient shows that it affects the outputs. If some
- * output has been the same in all runs so far, returns false. */
+/* Returns whether an input needs no separate run with its second set of values, because its gradient already shows that
+ * it affects the outputs. Returns false if some output was the same in all runs so far, because the separate run may
+ * change this output. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -234,8 +237,9 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Fills one input with its second set of values. Returns false if the input gets no run of its own, because it is not a
- * tensor, its tensor is empty, its gradient shows that it affects the outputs, or its two sets of values are equal. */
+/* Prepares the run in which only this input has its second set of values. Returns false if there is no such run: the
+ * input is a Python scalar, its tensor is empty, its gradient shows that it affects the outputs, or its two sets of
+ * values are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];
@@ -279,8 +283,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be only a buffer for an output. Therefore it is reported only if no
-	 * other input is without effect. */
+	/* Only one input without effect is reported. An input that the operation writes to is reported only if there is
+	 * no other, because it may be just a buffer for an output. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;
@@ -394,9 +398,9 @@ static bool prepare_float64(struct trial *trial, int item)
 }
 
 /* Records that the reference loses digits. `moved` is the distance, in units, by which the output changes if the inputs
- * change by half a unit, the largest change that rounding makes; NaN: unknown. If `moved` is about as large as the
- * loss, the operation itself is sensitive to such changes, and a better order of steps in the reference would not
- * help. */
+ * change by half a unit (rounding changes an input by at most half a unit); NaN: unknown. If `moved` is about as large
+ * as the distance between the output and its float64 result, the operation is sensitive: another order of steps in the
+ * reference would lose as many digits. Otherwise the reference is unstable. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -414,8 +418,9 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Does not compare indices and narrow floats, because
- * rounding may change them by a whole step. If digits are lost, keeps the output in float64 for the second run. */
+/* Compares the outputs with those of the same reference in float64. Does not compare integers and floats of fewer than
+ * 16 bits, because a small difference before the rounding can change the rounded value by a whole step. If digits are
+ * lost, keeps the output in float64 for the second run. */
 static void read_float64(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -469,8 +474,9 @@ static int once_on_gpu(const struct trial *trial)
 	return runs_on_cpu(trial) || described_samples(&trial->job->problem) != NULL ? 0 : 1;
 }
 
-/* Compares the outputs with those of the same reference on the CPU. If the check `numerics` found that digits are lost,
- * a difference is no failure, because devices compute sums in different orders. */
+/* Compares the outputs with those of the same reference on the CPU. If the check `numerics` found that the reference
+ * loses digits, a large difference does not fail the check `devices`: devices compute sums in different orders, and
+ * then different digits are lost. */
 static void read_on_cpu(struct trial *trial, int item)
 {
 	bool unstable = trial->checks[TRIAL_CHECK_NUMERICS].result == CHECK_PROPERTY;
@@ -506,7 +512,8 @@ static void finish_once(struct trial *trial)
 								 [EXTRA_FLOAT64] = TRIAL_CHECK_NUMERICS};
 
 	if (trial->checks[check[extra->kind]].name == NULL && extra->kind == EXTRA_FLOAT64 && extra->wide != NULL)
-		note_lost_digits(trial, NAN); /* the second run in float64 failed */
+		note_lost_digits(trial, NAN); /* the float64 run with changed inputs failed, so it is not known how far
+					       * the output moves */
 	else if (trial->checks[check[extra->kind]].name == NULL)
 		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
 				 extra->failures > 0 ? extra->failure : "no output has a float dtype with fewer bits than float64");
@@ -522,15 +529,15 @@ static void finish_strided(struct trial *trial)
 
 /* The kinds of extra runs. `mode` is the field "extra" of the message to the runner. */
 static const struct {
-	const char *mode, *later_mode; /* the mode of the first run, and that of later runs; later_mode NULL: both are
-				        * `mode` */
+	const char *mode, *later_mode; /* mode: the mode of the first run; later_mode: the mode of later runs, or NULL
+				        * if they have the same mode */
 	int (*count)(const struct trial *trial);
 	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be skipped */
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* The name of the check, if `--edge` adds these runs to a case with an op family. Else NULL, because in a case
-	 * with an op family the comparison with the ground truth finds the same mistakes. */
+	/* The name of the check if `--edge` adds these runs to cases with an op family. NULL if it does not: the
+	 * comparison with the ground truth then finds the mistakes that this check would find. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},

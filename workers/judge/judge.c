@@ -10,8 +10,8 @@
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} answers a {"make": …}, and {"stored": true} answers a {"store": …}. Both come from the process that
- *   makes inputs (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. If neither is needed,
- *   it answers with a {"run": …} or a verdict, as it does for a {"case"} whose inputs need no code.
+ *   makes inputs (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. When all inputs are
+ *   made and stored, it answers with a {"run": …} for the runner, or with a verdict.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is Python source in the dataset, or with a verdict.

@@ -37,8 +37,8 @@ struct judge_clock {
 		       * not started */
 	double seconds[JUDGE_PARTS];
 	int runs[JUDGE_PURPOSES];
-	double waits[JUDGE_PURPOSES], works[JUDGE_PURPOSES]; /* seconds in which the judge waited, and in which it
-							      * worked, for each purpose */
+	double waits[JUDGE_PURPOSES], works[JUDGE_PURPOSES]; /* for each purpose: the seconds in which the judge waited,
+							      * and those in which it worked */
 };
 
 double judge_clock_now(void); /* returns the time of the monotonic clock in seconds */

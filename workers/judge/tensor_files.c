@@ -21,7 +21,7 @@ struct known {
 };
 
 struct tensors {
-	struct known *newest; /* the most recently used entry; only this entry is in use */
+	struct known *newest; /* the most recently used entry, the only one that the caller may be using */
 	unsigned char chunk[CHUNK];
 };
 

@@ -8,7 +8,7 @@
  * - ran: After each run, check that canaries and inputs are unchanged, and check the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), omit this run.
+ *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), skip the third one.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the third run, if the case is small and has no ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together: for example,
@@ -16,10 +16,11 @@
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
- * A reference that keeps results between calls returns wrong outputs for the second set of input values, or for the
- * first set when it is repeated. If a set of inputs is large, the judge's memory holds only one of the two sets at a
- * time. Very large inputs are freed while the reference runs, because the reference and its allocator's cache may need
- * the memory. For such inputs, the ground truth is computed right after a run, when the inputs have been filled again.
+ * These runs find a reference that keeps results between calls: its outputs are wrong for the second set of input
+ * values, or for the first set when this set is repeated. If a set of inputs is large, the judge's memory holds only
+ * one of the two sets at a time. Very large inputs are freed while the reference runs, because the reference and its
+ * allocator's cache may need the memory. For such inputs, the ground truth is computed right after a run, when the
+ * inputs have been filled again.
  *
  * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
@@ -185,8 +186,8 @@ static void list_constants(struct trial *trial)
 
 /* Adds to the verdict the ground truth on which it is based, and the ground truths that were skipped. If no ground
  * truth was computed, the first one in the list of ground truths to try is added. If the user requested all ground
- * truths, but the verdict was final before all of them were computed, the remaining ones count as skipped. If builtin
- * is the only ground truth to try, the verdict has only its name and version. */
+ * truths, those that were not computed before the verdict was final count as skipped. If builtin is the only ground
+ * truth to try, only its name and its version are added. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -243,8 +244,8 @@ static void decide_no_answer(struct trial *trial, const struct round *round)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, message);
 }
 
-/* Sets the status `skipped` if builtin failed and the outputs agree only with coarse ground truths, whose arithmetic is
- * less precise than the case's tolerance rules. */
+/* Sets the status `skipped` if builtin failed and the outputs agree only with coarse ground truths. A ground truth is
+ * coarse if its arithmetic is less precise than the case's tolerance rules. */
 static void decide_too_coarse(struct trial *trial, const struct round *round)
 {
 	struct agreement agreement = {.count = trial->truths.count};
@@ -264,8 +265,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 				  round->passed_over[builtin]));
 }
 
-/* Sets the status `skipped` if the outputs are correct, but the reference wrote to an input whose new values no ground
- * truth could check. */
+/* Sets the status `skipped` if the outputs are correct, but no ground truth could check the new values of an input to
+ * which the reference wrote. */
 static void decide_unjudged(struct trial *trial, const struct round *round)
 {
 	int input = trial_unjudged_input(trial, round);
@@ -304,8 +305,8 @@ static bool answers_are_alike(struct trial *trial)
 	return true;
 }
 
-/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output that is equal for both
- * sets of input values, such as a constant, may reuse memory, because its values do not change. */
+/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output with the same values
+ * for both sets of input values, such as a constant, may reuse memory, because this changes no values. */
 static void decide_overwritten(struct trial *trial)
 {
 	for (int i = 0; trial->rounds > 1 && i < trial->job->problem.output_count; i++)
@@ -392,8 +393,8 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 }
 
 /* Sets the status of a case without an op family. The status depends on the dataset's own ground truth (if there is
- * one) and on the checks. If a check fails, the case cannot pass, even if the ground truth agrees, because the inputs
- * may be invalid, and agreement on invalid inputs shows nothing. */
+ * one) and on the checks. If a check fails, the case does not pass even if the reference agrees with the ground truth.
+ * The reason is that the inputs may be invalid, and agreement on invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;
@@ -410,7 +411,7 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
-/* Sets the status `checked` if only ground truths that may share a mistake with the reference confirm the outputs. */
+/* Sets the status `checked` if every ground truth that confirms the outputs may share a mistake with the reference. */
 static void decide_related(struct trial *trial)
 {
 	const struct truths *truths = &trial->truths;
@@ -430,8 +431,8 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether the verdict is based on a ground truth that is Python source or a chain of operations in the dataset.
- * Such a ground truth does not use the constants of the case. */
+/* Returns whether the dataset has the ground truth on which the verdict is based, as Python source or as a chain of
+ * operations. Such a ground truth does not use the constants of the case. */
 static bool a_text_decided(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -657,8 +658,7 @@ static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
 }
 
-/* Records that a ground truth failed. Also records whether it failed because its library could not compile its
- * kernels. */
+/* Records that a ground truth failed, and whether the reason is that a library could not compile its kernels. */
 static void provider_failed(struct trial *trial, struct round *round, int at, const cJSON *message, const char *trouble)
 {
 	bool accident = cJSON_IsTrue(json_member(message, "accident")) || json_text_of(message, "failed") == NULL;
@@ -713,7 +713,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
 	judge_clock_end_runs(&trial->context->clock);
-	trial->run = RUN_AGAIN; /* no longer RUN_EXTRA, because the ground truths come next */
+	trial->run = RUN_AGAIN; /* the extra runs are over, and the ground truths come next */
 	return next_ground_truth(trial, out);
 }
 
@@ -746,8 +746,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (!trial->probing && trial->one_set && trial->rounds > 1)
-		trial_ask_builtin_early(trial, round); /* computes builtin now, because the inputs would have to be
-						        * filled again later */
+		trial_ask_builtin_early(trial, round); /* computes builtin now, because the second set will overwrite
+						        * these inputs, and they would have to be filled again */
 	if (trial->decided)
 		return trial_give_verdict(trial, out);
 	if (trial->probing)
@@ -776,8 +776,8 @@ static enum reason blamed_reason(const cJSON *blame)
 
 /* Sets the status of a case for which the definition's code failed to make the inputs. If reftest chose the sizes and
  * the code raises an exception, the status is `skipped`, because the code may not support these sizes. If reftest chose
- * the sizes and the function `init` ends its process or does not answer, the status is also `skipped`, because the
- * definition can be tested with generic inputs instead (init_fails in engine/definition_files.c). */
+ * the sizes and the code is a function `init`, the status is also `skipped` if the function ends its process or does
+ * not answer. In this case, the definition is tested with generic inputs (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;

@@ -5,9 +5,10 @@
  * the first run, and the ground truth. The reference can write to the shared arena, so the judge only compares the
  * content of the arena with these copies.
  *
- * If you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
- * trial_ground_truths.c and checks_after_run.c call trial_decide, and case_inputs.c returns a status in a struct
- * rejection. Outside the judge, workers/pool/lane.c and pool.c set a status. */
+ * If you add a value to enum status, look at every file that sets the status of a case, because some of them may have
+ * to set the new value. In the judge, trial.c, trial_tensors.c, trial_compare.c, trial_ground_truths.c and
+ * checks_after_run.c call trial_decide, and case_inputs.c returns a status in a struct rejection. Outside the judge,
+ * workers/pool/lane.c and pool.c set a status. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_H
 
@@ -52,7 +53,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);
 
-/* Returns the memory in which the trial's last message is staged. */
+/* Returns the memory that has the tensors for the trial's last message. */
 struct shared_memory *trial_stage_memory(struct trial *trial);
 
 #endif

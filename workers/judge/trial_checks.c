@@ -14,9 +14,8 @@
 
 #include "kernels/core/described_effects.h"
 
-/* The name of each check, and its reason. If a check fails on inputs that are known to be valid, the verdict is
- * `failed` with the reason of the check. The reason is REASON_NONE if the finding may be intended; such a check never
- * makes a case fail. */
+/* All checks. `reason` is the reason of the verdict if the check fails on inputs that are known to be valid; the status
+ * is then `failed`. A check with REASON_NONE never makes a case fail, because what it finds may be intended. */
 static const struct {
 	const char *name;
 	enum reason reason;
@@ -196,7 +195,8 @@ static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
-		/* if a ground truth agrees and the inputs are known to be valid, the NaN in the outputs are correct */
+		/* NaN in the outputs is correct if a ground truth also has it, and if the inputs are known to be
+		 * valid */
 		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && job_inputs_are_known(trial->job);
 
 		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS && !agreed)
@@ -206,7 +206,7 @@ void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 		trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, why);
 }
 
-/* Returns the check whose failure gives a verdict this reason, or -1 if there is none. */
+/* Returns the check that sets the reason `reason` when it fails, or -1 if there is no such check. */
 static int check_of_reason(enum reason reason)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++)

@@ -10,10 +10,9 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
-/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data until
- * there are as many tensors as an oracle expects. Returns NULL on error. The caller must use `arena` only for this
- * comparison and free it afterwards, because there may not be enough memory for copies of large outputs for several
- * ground truths. */
+/* Copies tensors from the device to host memory, which is allocated in `arena`. Returns an array of OP_PLACES tensors,
+ * because oracles expect this length; the tensors after the first `count` have no data. Returns NULL on error. The
+ * copies may need much memory, so `arena` should be freed after each comparison. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -201,8 +200,8 @@ static void begin_miss(const struct trial *trial, struct round *round, int at)
 		buf_printf(&round->misses, "against %s: ", trial->tried[at].name);
 }
 
-/* Returns the name of the input to which an output of a gradient case belongs. The output is the gradient with respect
- * to this input, or the slope of the loss along a step of this input. */
+/* Returns the name of the input to which an output of a gradient case belongs. The output is either the gradient with
+ * respect to this input, or a slope: the change of the loss when a step is added to this input. */
 static const char *input_behind(const struct trial *trial, int output)
 {
 	const struct op_arg *arg = &trial->job->problem.outputs[output];
@@ -266,8 +265,8 @@ static int compare_output(struct trial *trial, struct round *round, int at, int 
 	return 0;
 }
 
-/* Returns whether an input that the reference may write to still has its original values, or -1 on error, after setting
- * the status of the case. */
+/* Returns 1 if an input that the reference may write to still has its original values, else 0. Returns -1 on error,
+ * after setting the status of the case. */
 static int was_kept(struct trial *trial, const struct round *round, int input)
 {
 	struct err err = {""};
@@ -321,9 +320,10 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If the new values of the input are those of an output, every ground
- * truth computes them. Otherwise builtin computes them, or, if builtin is not among the ground truths, each ground
- * truth that is Python source. Returns -1 on error, after setting the status of the case. */
+/* Checks an input that the reference may write to. If, after the run, the input must have the values of an output,
+ * every ground truth has computed these values. Otherwise only builtin has computed them or, if builtin is not among
+ * the ground truths, each ground truth that is Python source. Returns -1 on error, after setting the status of the
+ * case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -338,7 +338,8 @@ static int compare_input(struct trial *trial, struct round *round, int at, int i
 	return compare_left(trial, round, at, input, leave.place);
 }
 
-/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1. */
+/* Returns the first input that the reference may write to and whose final values no ground truth has checked. Returns
+ * -1 if there is none. */
 int trial_unjudged_input(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->job->problem.input_count; i++)
@@ -496,9 +497,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns the index of builtin among the ground truths if builtin is certainly needed for this set of input values, and
- * if the outputs have not been compared with builtin yet. Otherwise returns -1. Builtin is certainly needed if it is
- * the first ground truth, or if all ground truths were requested. */
+/* Returns the index of builtin in the list of ground truths if it is certain that the outputs must be compared with
+ * builtin: builtin is the first ground truth, or all ground truths were requested. Returns -1 if this is not certain,
+ * or if the comparison for this set of input values has already been made. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);

@@ -4,9 +4,9 @@
  * reference, and is killed before the first run of the case. For each of the two sets of input values, the judge asks
  * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Then the
  * judge asks for the values ({"store"}), and the maker writes them to memory that no runner maps. The judge copies the
- * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, and
- * an optional input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code
- * are taken from the shapes. The rest of the trial is the same as for other cases.
+ * values of the tensors. In the job, the source of a Python scalar becomes SOURCE_SCALAR, and the source of an optional
+ * input that the code leaves out becomes SOURCE_ABSENT. The lengths of axes that are not passed to the code are taken
+ * from the shapes. The rest of the trial is the same as for other cases.
  *
  * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
@@ -292,8 +292,8 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 	return out;
 }
 
-/* Returns whether the code may leave out inputs, which then get generic values. An entry point makes only the inputs
- * that a workload assigns to it. In a case that reftest adds, no workload says which inputs these are. */
+/* Returns whether the code may leave out inputs, which then get generic values. Usually a workload says which inputs
+ * the entry point makes. A case that reftest adds has no workload, so the entry point may leave out any input. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;
@@ -331,8 +331,7 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 		decide_other_shape(trial, arg, &made);
 }
 
-/* Returns the lengths of the axes before the code runs. An axis has the length -1 if its length is not passed to the
- * code. */
+/* Returns the lengths of the axes that are passed to the code, and -1 for all other axes. */
 static int64_t *axes_before(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -343,8 +342,8 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Returns a sentence that says why a value with another name is used for an input (taken_instead in
- * python/tensors.py). */
+/* Returns the reason why a value that the code returned under another name is used for an input, as a sentence. `why`
+ * comes from taken_instead in python/tensors.py. */
 static const char *why_taken(const char *why)
 {
 	static const struct {
@@ -361,7 +360,7 @@ static const char *why_taken(const char *why)
 	return "no other returned tensor has the dtype and the shape of the missing input";
 }
 
-/* Reports the inputs for which the code's answer used another name. */
+/* Adds a finding for each input that the code returned under another name. */
 static void add_taken(struct trial *trial, const cJSON *message)
 {
 	const cJSON *item;
@@ -490,7 +489,8 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job for one set of input values, in which the source of every input is resolved. */
+/* Returns a copy of the job for one set of input values. The copy has the sources of the inputs and the lengths of the
+ * axes that follow from what the code returned. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);

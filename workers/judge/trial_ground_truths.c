@@ -11,9 +11,9 @@
 #include "workers/protocol/layout.h"
 
 /* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case. If
- * the provider's memory is too small, it is released here, because the provider maps it only during a request. The
- * runner of a ground truth may still map its memory from an earlier case, so this memory is released only after the
- * last case of the definition. */
+ * this process is the provider, memory that is too small is released here: the provider maps it only during a request.
+ * If the process is the runner of a ground truth, it may still map memory from an earlier case, so this memory is
+ * released only after the last case of the definition. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -143,7 +143,8 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 		agrees &= why == NULL;
 	}
 	if (isnan(margin))
-		margin = INFINITY; /* because a margin of NaN means that nothing was compared */
+		margin = INFINITY; /* NaN means that the outputs could not be compared; this counts as an infinite
+				    * difference */
 	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->tried[a].margin > margin))
 		trial->tried[a].margin = margin;
 	return agrees;
@@ -248,8 +249,8 @@ static void ask_oracle(struct trial *trial, const struct round *round, struct ag
 	arena_free(&arena);
 }
 
-/* Returns which ground truths differ from the oracle. On the CPU, builtin is the oracle, so the comparisons with
- * builtin are used again. */
+/* Returns which ground truths differ from the oracle. On the CPU, builtin computes with the oracle, so the earlier
+ * comparisons with builtin have the answer. */
 static struct agreement_vote oracle_votes(struct trial *trial, const struct round *round,
 					  const struct agreement *agreement)
 {

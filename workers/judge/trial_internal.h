@@ -58,8 +58,9 @@ struct round {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
 	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; the data of other
 				       * inputs is NULL */
-	/* The values that each ground truth computed for the outputs. In the row of builtin, the tensors from index
-	 * op_own_place on are the expected values of inputs that the reference may write to. */
+	/* The values that each ground truth computed for the outputs. After the outputs, from index op_own_place on,
+	 * there are the expected values of inputs that the reference may write to, if the ground truth computes
+	 * them. */
 	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
 	/* The precision of each ground truth's arithmetic, as one tolerance rule per output. NULL if the arithmetic is
 	 * at least as precise as the case's tolerance rules. */
@@ -73,7 +74,8 @@ struct round {
 	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, so zeros replace the gradient */
 	struct output_verdict *outputs; /* the comparisons of outputs and of written inputs, allocated in the arena of
 					 * the trial */
-	bool *of_input;                 /* of_input[i]: whether outputs[i] is about an input */
+	bool *of_input;                 /* of_input[i]: outputs[i] compares an input that the reference wrote to, not an
+					 * output */
 	int output_count, output_room;
 	bool weak;            /* outputs that have only zeros would also pass */
 	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they do not fail */
@@ -115,8 +117,8 @@ struct extra {
 	int examined, gradients;   /* the number of inputs whose effect was examined, and how many of them were examined
 				    * by gradients */
 	bool all_examined;	   /* the effect of every input was examined */
-	bool tensor_left_out;	   /* some tensor has no second set of values, which may hide the effect of other
-				    * inputs */
+	bool tensor_left_out;	   /* at least one tensor has equal values in both sets; this may hide the effect of
+				    * other inputs */
 };
 
 /* The inputs that the definition's own code makes. The struct is all zeros until the code runs. */
@@ -137,7 +139,8 @@ struct trial {
 	struct device *device; /* the device of the context */
 	struct arena arena;
 	const struct job *job;	      /* NULL if the job could not be parsed */
-	/* If the definition's code makes inputs, the job with the scalars of each set of input values; else NULL. */
+	/* If the definition's code makes inputs: one job for each set of input values, with the scalars of this set.
+	 * Otherwise NULL. */
 	const struct job *set_job[CONTENTS_COUNT];
 	struct custom_inputs custom;
 	const bool *guessed_axis; /* for each axis, whether its length is a guess; NULL: no length is a guess */
@@ -219,8 +222,8 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts);
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 /* How a tensor in the shared arena differs from its private copy. Only the first element whose bits differ is examined.
- * DIFFERS_UNKNOWN means that the two values of this element are equal (0 and -0), that one of the values is NaN, or
- * that an error has set the status of the case. */
+ * DIFFERS_UNKNOWN means that it is not known whether any values differ: the two values of this element are equal (0 and
+ * -0), one of them is NaN, or an error has set the status of the case. */
 enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
 enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
@@ -240,8 +243,8 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
  * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had a different seed. If so, RUN_AGAIN must be repeated with the first run's seed, and trial_check_deterministic
- * compares the repeated run with the first run. */
+ * had a different seed. If so, the caller must repeat RUN_AGAIN with the first run's seed. After that,
+ * trial_check_deterministic compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
  * this. */
@@ -264,11 +267,12 @@ void trial_pass_over(struct trial *trial, struct round *round, int at, bool acci
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 /* Computes the definition's chain of operations, and compares the outputs with the result. */
 void trial_ask_chain(struct trial *trial, struct round *round, int at);
-/* If builtin is certainly needed and was not computed yet, computes it and compares the outputs with it. */
+/* If it is certain that the outputs must be compared with builtin, and this has not been done yet, computes builtin and
+ * compares the outputs with it. */
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */
-/* Adds the cause of a failure to the verdict. The status must be final. */
+/* Adds the cause of a failure to the verdict. Call this only when the status is final. */
 void trial_diagnose(struct trial *trial);
 
 /* workers/judge/trial_save.c */
@@ -286,7 +290,7 @@ void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
 /* Returns whether the case has no op family, so that checks determine its status. */
 bool trial_is_checked(const struct trial *trial);
-/* Returns whether the case has checks although it has an op family (job.checks). */
+/* Returns whether the job requests checks (job.checks) in addition to the ground truth of an op family. */
 bool trial_has_checks_beside(const struct trial *trial);
 /* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` must stay valid
  * until the trial is closed. */
@@ -295,11 +299,12 @@ void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum chec
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Runs the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
-/* If a check fails, sets the status and the reason. If `alone` is true, no ground truth was computed, because of `why`;
- * the status is then `checked` if no check fails. */
+/* If a check fails, sets the status and the reason. If no check fails and `alone` is true, sets the status `checked`
+ * with the message `why`. `alone` means that no ground truth was computed for at least one set of input values, and
+ * `why` is the reason. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
-/* Adds the checks to the verdict. The status must be final. If the case has an op family, adds only the checks that
- * were run, and a finding for each check that fails or shows that digits are lost. */
+/* Adds the checks to the verdict. Call this only when the status is final. If the case has an op family, adds only the
+ * checks that were run, and a finding for each check that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */

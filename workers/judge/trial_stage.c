@@ -47,9 +47,10 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
 }
 
-/* Returns the seed of torch's generators for a run. The last run on the first set of input values has a different seed
- * from the first run. Therefore outputs that depend on the generators differ between the two runs. If the operation
- * draws random samples, both runs get the same seed, unless the check `seeds` needs different seeds. */
+/* Returns the seed of torch's generators for a run. The last run on the first set of input values has another seed than
+ * the first run, so that outputs which depend on the generators differ between the two runs. If the operation draws
+ * random samples, or may draw them because the case has no op family, both runs get the same seed. But if the check
+ * `seeds` needs different seeds, the two runs get different seeds (trial_changes_seed). */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
@@ -112,7 +113,8 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 	buf_text(out, "{\"run\":{");
 	if (extra_run_mode(trial) != NULL)
 		buf_printf(out, "\"extra\":\"%s\",", extra_run_mode(trial));
-	/* The calls that are measured come after all runs that are compared. */
+	/* the latency is measured after the last run, so that the measured calls cannot affect outputs that are
+	 * compared */
 	if (trial->job->bench && trial_is_last_run(trial))
 		buf_text(out, "\"bench\":true,");
 	write_tensors(trial, round, false, out);

@@ -13,7 +13,8 @@ int trial_tensor_count(const struct trial *trial)
 }
 
 /* Returns which values an input must have after the run: the old values, the values of an output, or values that no
- * output has. If the output's dtype or size differs from the input's, the input must have its old values. */
+ * output has. An output with another dtype or another size than the input cannot give the input its values; the input
+ * must then have its old values. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};
@@ -31,9 +32,9 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Returns whether this ground truth computes the new values of an input, if no output has these values. Builtin
- * computes them. If builtin is not among the ground truths, a ground truth that is Python source computes them by
- * writing to its own copy of the input. Other ground truths compute only outputs. */
+/* Returns true if no output has the values that the input must have after the run, and if ground truth `slot` computes
+ * these values. Builtin computes such values. If builtin is not among the ground truths, a ground truth that is Python
+ * source computes them: it writes them to its own copy of the input. All other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);
@@ -58,10 +59,10 @@ static const int64_t *tensor_bytes(struct trial *trial)
 	return bytes;
 }
 
-/* Returns how many private copies of a tensor the judge needs, besides the inputs that it filled. An output needs a
- * copy of the reference's result and one for each ground truth. An input that the reference may write to needs a copy
- * of its values after the run. If no output has the input's expected values, the input also needs a copy for each
- * ground truth that computes these values. */
+/* Returns how many private copies of a tensor the judge needs. The memory in which the judge fills the inputs does not
+ * count. An output needs a copy of the reference's result and one for each ground truth. An input that the reference
+ * may write to needs a copy of its values after the run. If the values that such an input must have are not those of an
+ * output, the input also needs a copy for each ground truth that computes these values. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
@@ -266,8 +267,9 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Returns whether this case has a second set of input values. Inputs from a workload are the same in both sets, so
- * there is a second set only if reftest generates an input, or if the definition's code has made two sets. */
+/* Returns whether this case has a second set of input values. Inputs from a workload are the same in both sets.
+ * Therefore there is a second set only if reftest generates at least one input, or if the definition's code has made
+ * two sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;

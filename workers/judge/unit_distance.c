@@ -81,9 +81,9 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 	return finite > 0 ? sqrt(sum / (double)finite) : 0;
 }
 
-/* Returns the distance between two values, in units of the last place. This unit is `unit` times the larger magnitude
- * of the two values, or `unit` times `size` if `size` is larger. If `unit` is 0, the dtype is not a float, and
- * different values have the distance infinity. */
+/* Returns the distance between two values, in units of the last place. A unit in the last place is `unit` multiplied by
+ * the largest of |a|, |b| and `size`. If `unit` is 0, the dtype is not a float, and different values have the distance
+ * infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
@@ -130,8 +130,8 @@ static void compare_chunk(struct comparison *c, int64_t in_found, int64_t in_exp
 		c->size = size_of(c->expected, c->declared);
 	load(c->found, c->declared, in_found, count, found);
 	load(c->expected, c->declared, in_expected, count, expected);
-	/* A unit is at least `unit` times `size`, so a difference up to this limit cannot increase the largest
-	 * distance. */
+	/* A distance is a difference divided by a unit, and this unit is at least c->unit * c->size. Therefore a
+	 * difference up to this limit cannot increase the largest distance. */
 	if (!any_farther(found, expected, count, isfinite(c->largest) ? c->largest * c->unit * c->size : 0))
 		return;
 	for (int i = 0; i < count; i++)
@@ -145,8 +145,8 @@ static void compare_run(struct comparison *c, int64_t in_found, int64_t in_expec
 		compare_chunk(c, in_found + at, in_expected + at, chunk_at(at, count));
 }
 
-/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. The rows of all outer
- * dimensions are numbered together. */
+/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. `row` counts the rows of
+ * all outer dimensions. */
 static int64_t row_of(const struct row_order *order, int64_t row)
 {
 	if (order->alone)
@@ -170,8 +170,8 @@ double unit_distance_largest(const struct tensor *found, const struct tensor *ex
 
 bool unit_distance_any(const struct tensor *a, const struct tensor *b)
 {
-	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* with a unit of 0, the first difference makes the largest
-							  * distance infinite */
+	struct comparison c = {a, b, a->dtype, 0, 1, 0}; /* a unit of 0 means that different values have the distance
+							  * infinity, so the comparison ends at the first difference */
 
 	compare_run(&c, 0, 0, a->elements);
 	return c.largest > 0;

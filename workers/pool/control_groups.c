@@ -102,8 +102,8 @@ static bool copy_field(const char *line, int index, char *out, size_t size)
 	return true;
 }
 
-/* Finds the mount of cgroup v2. Sets `place` to the folder where cgroup v2 is mounted, and `root` to the group whose
- * files are in this folder. */
+/* Finds the mount of cgroup v2. Sets `place` to the folder where cgroup v2 is mounted, and `root` to the path of the
+ * group that this folder shows: "/", or the group of a container. */
 static bool find_mount(const char *mountinfo, char *root, char *place, size_t size)
 {
 	for (const char *line = mountinfo; line != NULL && *line != '\0'; line = strchr(line, '\n'), line += line != NULL) {

@@ -2,9 +2,9 @@
  * and the memory that all of these processes use together.
  *
  * Control groups are used only if the system has delegated the group of this process. A group is delegated if this
- * process may change it, and if the group has the controllers "memory" and "pids" and no other process. A group with
- * controllers for its children may not have processes of its own, so control_groups_open moves this process to a child
- * group:
+ * process may change it and is the only process in it, and if the group has the controllers "memory" and "pids". In
+ * cgroup v2, a group that has controllers for its children may not have processes of its own. Therefore
+ * control_groups_open moves this process to a child group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed

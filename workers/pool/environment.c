@@ -15,9 +15,9 @@ static const struct variable {
 	bool counts;      /* the value may change what a reference computes, so the variable is part of the subject of a
 			   * verdict */
 } reference_environment[] = {
-    /* These variables say where programs and libraries are found. Only LD_PRELOAD is in the subject, because a library
-     * that is loaded before all others may replace any function. The others are not in the subject, because every
-     * fingerprint has the versions of torch and CUDA that they select. */
+    /* These variables say where programs and libraries are found. Only LD_PRELOAD is part of the subject of a verdict,
+     * because a library that is loaded before all others may replace any function. The values of the other variables
+     * need not be in it, because every fingerprint has the versions of torch and CUDA that these variables select. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */
@@ -35,18 +35,18 @@ static const struct variable {
 
 /* Environment variables that have the same value in every reference's process. LC_ALL and PYTHONUTF8 make all text
  * UTF-8. With PYTHONHASHSEED, Python's sets of strings have the same order in every process. OMP_WAIT_POLICY makes
- * OpenMP threads sleep while they wait, because spinning threads would slow down the judge, which works while a
- * reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call;
- * without this variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
+ * OpenMP threads sleep while they wait. Spinning threads would slow down the judge, which works while a reference runs.
+ * On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes MKL add in the same order in every call; without this
+ * variable, the order can change from call to call (manual of MKL, "Specifying Code Branches"). With
  * glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
- * tensors take fewer page faults. The memory of freed tensors of at most 32 MiB is reused, because Linux would have to
- * clear new pages. (32 MiB is the largest threshold that glibc accepts.) The memory of larger tensors is returned to
- * the system at once, because free space between such tensors would count as memory that the reference uses. If the
- * case is small, keep_freed_memory in python/runner.py keeps this memory, too. Torch aligns its tensors, so glibc cuts
- * a few bytes from both ends of the block of each tensor. With glibc's caches of small blocks, other data would be
- * allocated in these few bytes, and the rest of the block would be too small for the next tensor of the same size.
- * Without the caches (tcache_count, mxfast), glibc joins these bytes with the block of the tensor when the tensor is
- * freed. */
+ * tensors take fewer page faults. With mmap_threshold=33554432 (32 MiB, the largest value that glibc accepts), the
+ * memory of freed tensors of at most 32 MiB is reused, because Linux would have to clear new pages. The memory of
+ * larger tensors is returned to the system at once, because free space between such tensors would count as memory that
+ * the reference uses. In small cases on the CPU, keep_freed_memory in python/runner.py changes this, so that the memory
+ * of larger tensors is also reused. Torch aligns its tensors, so glibc cuts a few bytes from both ends of the block of
+ * each tensor. With glibc's caches of small blocks, other data would be allocated in these few bytes, and the rest of
+ * the block would be too small for the next tensor of the same size. With tcache_count=0 and mxfast=0, there are no
+ * such caches: when the tensor is freed, glibc joins the few bytes with the rest of the block again. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",

@@ -9,11 +9,11 @@
  *                    for a judge and                    ◀───────────────────────────┘ second run
  *                    a spare runner
  *
- * The lane can cancel a case at any time. The judge answers messages in order, so the lane counts how many answers to
- * the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol, dies or times
- * out is killed, and the next case gets a new runner. If the judge or the runner was killed from outside, such as by
- * another reference or the kernel's OOM killer, the case is retried once while no other lane works. The data that a
- * retried case keeps from its first attempt is in struct queued (task_order.h). */
+ * The lane can cancel a case at any time. The judge answers messages in order. Therefore the lane counts how many
+ * answers about the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol,
+ * dies or times out is killed, and the next case gets a new runner. If the judge or the runner was killed, for example
+ * by another reference or by the kernel's OOM killer, the case is retried once, while no other lane works. The data
+ * that a retried case keeps from its first attempt is in struct queued (task_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -756,8 +756,8 @@ void lane_open(struct lane *lane)
 }
 
 /* Assigns work to an idle lane. If the case is retried because a process was killed or stopped, the lane gets a new
- * judge. The reference that killed the process may also have killed the old judge, and the pool may notice this only
- * later. The retried case would then be blamed for the end of the judge. */
+ * judge. The reason is that the reference which killed the process may also have killed the old judge, although the
+ * pool has not noticed the judge's end yet. The retried case would then be blamed for it. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
@@ -797,8 +797,8 @@ int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
 }
 
-/* Returns whether there is memory for the lane's case. If the case must run alone, returns false until the spare
- * runners have been killed and their memory is free, but for at most ALONE_MS. */
+/* Returns whether there is memory for the lane's case. A case that must run alone waits until the spare runners have
+ * been killed and their memory is free, but not longer than ALONE_MS. */
 static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
@@ -808,7 +808,7 @@ static bool has_room(struct pool_shared *shared, struct lane *lane)
 		return true;
 	}
 	zygote_thin(&shared->runners);
-	if (zygote_idle(&shared->runners) <= 1) { /* one runner must stay, because it will run the case */
+	if (zygote_idle(&shared->runners) <= 1) { /* zygote_thin keeps one runner, which will run the case */
 		lane->alone_by = 0;
 		return true;
 	}

@@ -98,8 +98,8 @@ struct pool_shared {
 	double seconds[LANE_PARTS]; /* the time that the lanes spent on each kind of work, in seconds */
 };
 
-bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* returns whether a lane other than
-										     * `except` is not idle */
+bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* returns whether any lane besides
+										     * `except` is busy */
 
 void lane_open(struct lane *lane);
 /* Assigns work to an idle lane, which then owns `work`. */

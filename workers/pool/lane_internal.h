@@ -32,16 +32,17 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
 /* Sends the files that the definition's code may read to a child. Returns -1 with a message if the content of a file
  * has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments). The
- * member lists those parameters of the function that no case sets, and the parameter for each input. */
+/* Writes the member "fitting" of a message, which says how the runner calls a function whose parameters differ from the
+ * inputs of the definition (definition_fits_arguments). The member lists the parameters to which no case passes a
+ * value, and for each input the parameter that gets the input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
 /* Returns the time at which a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* A message of a runner may say what the code in the runner used outside its process, such as "opened /etc/hostname".
- * Records the first of these texts with `who` before it, such as "it opened /etc/hostname". A verdict with such a text
- * is not stored. */
+/* If the message says what the code in a runner used outside its process, such as "opened /etc/hostname", records this
+ * text with `who` before it, such as "it opened /etc/hostname". If several messages have such texts, only the first
+ * text is recorded. A verdict with such a text is not stored. */
 void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 
 /* ---- lane_retry.c ---- */
@@ -49,7 +50,8 @@ void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 /* Queues the case, to retry it when no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
-/* Returns whether a case must run again, so that its verdict `text` must be ignored. If so, prepares the new run. */
+/* Returns whether a case must run again. If so, prepares the new run; the caller must then ignore the verdict
+ * `text`. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
@@ -118,8 +120,8 @@ void lane_answer_judge(struct lane *lane, const char *text);
 /* Keeps a copy of the judge's {"provide"} until the provider is free. `fd` is the descriptor that came with the message
  * (-1: none), and is closed later. */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider, because it
- * writes to memory that the judge is about to use again. */
+/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider. Otherwise
+ * the provider would write to memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

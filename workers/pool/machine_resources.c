@@ -282,10 +282,10 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 
 /* A Python script that finds torch without importing it. It must find packages in the same way as the runner
  * (find_packages in runner.py), so it does not search the working directory. It prints the Python version, torch's
- * directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter, which
- * differs from the path of a launcher. It also has the inode and the mtime of each directory in which the script
- * searches, and of each file that adds such directories. The script reads inodes and mtimes before the search, because
- * it would otherwise miss a change during the search. */
+ * directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter. If the
+ * script was started by a launcher, this path differs from the path of the launcher. The proof also has the inode and
+ * the mtime of each directory in which the script searches, and of each file that adds such directories. The script
+ * reads inodes and mtimes before the search, because it would otherwise miss a change during the search. */
 static const char where_is_torch[] =
     "import importlib.util as u, os, site, sys\n"
     "site.execsitecustomize = site.execusercustomize = lambda: None\n"
@@ -518,7 +518,7 @@ static void append_file(struct buf *out, const char *path)
 	buf_free(&text);
 }
 
-/* Reads only the first line. The version is its first word with only digits and dots. */
+/* Reads only the first line. The version is the first word in this line that consists of digits and dots. */
 bool machine_driver_version(const char *text, char *out, size_t size)
 {
 	const char *end = text + strcspn(text, "\n");

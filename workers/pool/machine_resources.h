@@ -61,12 +61,12 @@ int machine_providers(const char *python, const char *device_class, struct arena
  * true. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
 /* Returns whether `answer`, a cached result of machine_providers, is still valid: `python` still starts the same
- * interpreter, and the directories in which it searches for packages are unchanged. */
+ * interpreter, and the directories in which this interpreter searches for packages are unchanged. */
 bool machine_providers_hold(const char *python, const char *answer);
 
 /* Returns whether `proof`, from an earlier call of machine_torch, is still valid: `python` still starts the same
- * interpreter, and the directories in which it searches for packages are unchanged. Returns false for a launcher
- * script, which may choose another interpreter at each start. Starts no process. */
+ * interpreter, and the directories in which this interpreter searches for packages are unchanged. Returns false for a
+ * launcher script, which may choose another interpreter at each start. Starts no process. */
 bool machine_torch_holds(const char *python, const char *proof);
 
 /* Returns the key under which the result of machine_torch is cached. The key includes the path, inode, size and mtime

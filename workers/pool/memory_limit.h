@@ -11,8 +11,8 @@
  * lowers the limit further if this machine has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
-/* Returns whether holes in malloc's heap are small in relation to the limit `memory`. With the default limit, the
- * result is always true. */
+/* Returns whether the limit `memory` is so large that holes in malloc's heap need only a small part of it. The default
+ * limit always is. */
 bool memory_limit_has_room(int64_t memory);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. The file also has the name of
- * the process, which has no newline, so no key is found in the name. */
+/* The fields of a file in /proc/PID that are added up. Each key begins with a newline. Therefore no key is found in the
+ * name of the process: the file contains this name, but without newlines. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];

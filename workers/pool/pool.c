@@ -32,7 +32,8 @@ struct pool {
 				  * unknown */
 	bool warm;               /* pool_warm was called */
 	int spares;              /* the number of spare runners that a warm pool keeps ready */
-	int wake, timer;         /* an eventfd and a timerfd */
+	int wake, timer;         /* wake: an eventfd, which makes pool_fd readable at once; timer: a timerfd, which does
+				  * so at the next deadline */
 	struct pool_guard guard;
 	bool guarded;
 	struct isolation_reader reader;
@@ -251,8 +252,8 @@ static struct lane *idle_lane(struct pool *pool)
 }
 
 /* A busy lane gives cases to an idle lane only if the remaining work of the busy lane takes at least this many seconds.
- * The reason is that the idle lane needs a runner of its own for these cases. On a GPU the limit is higher, because
- * this runner must create a CUDA context. */
+ * The reason is that the idle lane needs a runner of its own for these cases. On a GPU the limit is higher, because a
+ * new runner must create a CUDA context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
@@ -331,11 +332,11 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 }
 
 /* Adds to `demand` the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case
- * runs alone, no queued task gets a lane, so queued tasks need no runners: has_room in lane.c would kill such runners
- * at once. `released` is the number of working lanes whose runners other tasks can use later. On a GPU, up to
- * `released` - 1 of the tasks that may share a runner wait for one of these runners, because it takes long to create a
- * CUDA context for a new one. On the CPU, these tasks get new runners, because it is faster to fork a runner than to
- * remove a reference from a runner. */
+ * runs alone, no queued task gets a lane, so queued tasks need no runners. (The function has_room in lane.c would even
+ * kill runners that were started for them.) `released` is the number of working lanes whose runners other tasks can use
+ * later. On a GPU, up to `released` - 1 of the queued tasks that may share a runner get no new runner, but wait for one
+ * that another task has used, because a new runner needs a long time to create its CUDA context. On the CPU, all queued
+ * tasks get new runners, because it is faster to fork a runner than to remove a reference from one. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -352,8 +353,7 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
- * lane. If a warm pool must keep a larger number of spare runners ready, and if spare runners may be started now,
- * returns this larger number. */
+ * lane. If the pool is warm and spare runners may be started now, returns at least pool->spares. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -398,8 +398,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns a task from which an idle lane could take cases if the reader allows this. Returns NULL if there is no such
- * task, or if the reader has already been asked about the task. */
+/* Returns a task from which an idle lane could take cases if the isolation reader said that this is allowed. Returns
+ * NULL if there is no such task, or if the reader has already been asked about the task. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);

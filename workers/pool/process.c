@@ -99,8 +99,8 @@ int process_start(struct process *process, const char *path, char *const argv[],
  * because `_exit` does not check for leaks. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Resets ignored signals to their defaults, because a forked process inherits them. Leaves signal handlers as they are,
- * because this program has no handlers, and the handlers of a sanitizer must stay. */
+/* Resets ignored signals to their defaults, because a forked process ignores the same signals as its parent. Leaves
+ * signal handlers as they are, because this program has no handlers, and the handlers of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;

@@ -22,8 +22,8 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* the time in which the process must import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If the provider process ends this many times while a library computes the same op family, the library is not
-	 * used for this family again. */
+	/* If the provider process ends this many times while it works on the same pair of a library and an op family,
+	 * the library is not used for this family again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* the maximum extra time in seconds for one preparation (an import, a compilation) */
 	SAID = 16 << 10,    /* how many bytes of the process's output are kept */
@@ -231,7 +231,7 @@ void provider_ask(struct provider *provider, const char *text, size_t length, in
 
 /* ---- answers ---- */
 
-/* Builds the answer {"failed", "accident"}, which is used if the answer of the provider is missing or invalid. */
+/* Builds the answer {"failed", "accident"}, which replaces a missing or invalid answer of the provider. */
 static const char *answer_failed(struct provider *provider, const char *message)
 {
 	buf_clear(&provider->answer);
@@ -242,7 +242,8 @@ static const char *answer_failed(struct provider *provider, const char *message)
 	return provider->answer.data;
 }
 
-/* Returns `sentence`, which says how the process ended, followed by the last text that the process printed. */
+/* Returns a text of two parts: `sentence`, which says how the process ended, and the last output that the process
+ * printed. */
 static const char *with_said(struct provider *provider, const char *sentence, struct arena *arena)
 {
 	size_t shown = provider->said.length < SAID_SHOWN ? provider->said.length : SAID_SHOWN;

@@ -4,13 +4,13 @@
 
 #include "base/err.h"
 
-/* Checks all Python files in `folder` and in its folder libraries/. Every verdict has the digests that these files had
- * at the time of the build (tools/generate.sh), so other files must not run. A reference of an earlier run could have
- * changed the files. The files are checked before each start of an interpreter, because the interpreter reads them
- * again. At this time, no reference of this run is alive: the first interpreters start before any reference, and if a
- * zygote dies, its runners die, too. A file could change between the check and the start only if a process can write to
- * the files of this user, and such a process could also replace this program. Returns -1 with a message that names the
- * first file that differs. */
+/* Checks that all Python files in `folder` and in its folder libraries/ have the digests that they had when this
+ * program was built (tools/generate.sh). Every verdict contains these digests, so a changed file must not run. A
+ * reference of an earlier run could have changed a file. The files are checked before each start of an interpreter,
+ * because each interpreter reads them again. During such a check, no reference of this run is alive: the first
+ * interpreters start before any reference, and if a zygote dies, its runners die, too. A process that can write to the
+ * files of this user could still change a file between the check and the start of the interpreter, but it could also
+ * replace this program. Returns -1 with a message that names the first file that differs. */
 int script_check(const char *folder, struct err *err);
 
 #endif

@@ -11,15 +11,15 @@
 
 /* Returns whether the task itself allows some of its cases to run on another lane. The task does not allow this if the
  * times of the cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the
- * dataset. (Such a ground truth could also keep data from one case to the next.) */
+ * dataset, because this source code may keep data from one case to the next. */
 bool separation_by_task(const struct task *task);
 
-/* Returns the expected time of the cases after the current one, or 0 if they must not be separated. If it is not known
- * yet whether the cases may be separated, also returns the time. */
+/* Returns the expected time in seconds of the cases after the current one, or 0 if these cases must not run on another
+ * lane. If work->separable is SEPARABLE_UNKNOWN, returns the time. */
 double separation_seconds(const struct queued *work);
 
 /* Removes the last cases from `work` and returns them as separate work. The removed cases take about half of the
- * remaining time. separation_seconds must not be 0, and it must be known that the cases may be separated. */
+ * remaining time. Call this only if work->separable is SEPARABLE_YES and separation_seconds does not return 0. */
 struct queued *separation_take(struct queued *work);
 
 #endif

@@ -1,8 +1,8 @@
 /* visible_device - sets the variable CUDA_VISIBLE_DEVICES so that the processes that work with a GPU see only this GPU,
  * as "cuda:0".
  *
- * CUDA initialises every GPU that a process sees, so a process starts faster if only one GPU is visible. In addition,
- * "cuda:0" in a reference then means the GPU that has its inputs. */
+ * CUDA initialises every GPU that a process sees, so a process starts faster if only one GPU is visible. A second
+ * reason is that a reference can then use the name "cuda:0" for the GPU that has its inputs. */
 #ifndef REFTEST_WORKERS_POOL_VISIBLE_DEVICE_H
 #define REFTEST_WORKERS_POOL_VISIBLE_DEVICE_H
 

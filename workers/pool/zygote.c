@@ -42,8 +42,8 @@ enum {
 	ORPHANS_MS = 20, /* the interval between two searches for orphans */
 	CLOSE_MS = 1000, /* the time in which all processes must end in zygote_close */
 	/* A runner is ended if the machine's available memory falls below 1/SPARE_PART of the memory that was available
-	 * when the runner started. Limiting the memory of the runner's processes is not enough, because this limit does
-	 * not count the memory that the kernel uses for the runner, for example for sockets. */
+	 * when the runner started. The limit for the memory of the runner's processes is not enough, because it does
+	 * not count the memory that the kernel itself uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. A larger number would help little, because the
@@ -388,8 +388,9 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	return 0;
 }
 
-/* Returns whether spare runner `a` is better than spare runner `b`. A runner that was used before is better than an
- * unused one, so that unused runners stay available. Otherwise the runner that has waited longer is better. */
+/* Returns whether the spare runner `a` is taken rather than the spare runner `b`. A runner that has served a definition
+ * is taken rather than an unused one, so that unused runners stay available. If both are used or both are unused, the
+ * one that has waited longer is taken. */
 static bool better(const struct child *a, const struct child *b)
 {
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
@@ -554,8 +555,8 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		return;
 	child->ended = true;
 	child->status = (int)status;
-	/* `shut` stays true only if the runner ended by SIGKILL, which the pool sent because the runner had closed its
-	 * socket */
+	/* `shut` means that the pool sent SIGKILL because the runner had closed its socket; `shut` becomes false if the
+	 * runner ended in another way */
 	child->out_of_memory = child->out_of_memory || control_group_ran_out_of_memory(&runners->groups, child->group);
 	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
@@ -646,7 +647,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		if (!child->used) /* the `proc` of a used runner is already set */
+		if (!child->used) /* a used runner sent the descriptor `proc` when it was new */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the total memory of a reference's processes cannot be determined, "
@@ -659,7 +660,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* whatever the event is, the runner has changed or has ended */
+	if (child->used && event != CHILD_NOTHING) { /* a used runner that does not answer {"ready"} has been changed by
+						      * its reference, or has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);

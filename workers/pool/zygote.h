@@ -3,11 +3,11 @@
  *
  * A spare runner waits until a lane needs a runner. A runner usually serves one definition and is then killed. If the
  * source code of the reference allows the runner to be used again (workers/pool/isolation.h), the runner is released
- * instead. It then serves another definition whose reference also allows this. When the zygote has reported the end of
- * a runner, this process tells the zygote to reap the runner. The runner's slot is then free again. Until the runner is
- * reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills all runners, and a new zygote is
- * started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
- * zygote_dispatch kills these leftover processes instead, which is possible only if this process is a subreaper. A new
+ * instead. A released runner then serves another definition, if the source code of that reference allows this, too.
+ * When the zygote has reported the end of a runner, this process tells the zygote to reap the runner. The runner's slot
+ * is then free again. Until the runner is reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills
+ * all runners, and a new zygote is started when runners are needed. The zygote kills processes that references leave
+ * behind. After the death of a zygote, zygote_dispatch kills them; for this, this process must be a subreaper. A new
  * zygote is started only when all leftover processes have ended, because they could change the zygote while it
  * starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
@@ -107,11 +107,11 @@ void zygote_close(struct zygote *runners);
 
 /* How many runners are needed. */
 struct runner_demand {
-	int fresh; /* the number of new runners, which have served no definition yet */
-	int any;   /* the number of additional runners, which may have served a definition */
+	int fresh; /* how many new runners are needed, which have served no definition yet */
+	int any;   /* how many further runners are needed, which may be new or may have served a definition */
 };
 
-/* Starts runners until the runners that are ready or starting meet the demand. */
+/* Starts runners until enough of them are ready or starting. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
 /* Starts a reader and returns it. Returns NULL if no reader can be started now. If no reader can ever be started, also
  * sets `err`. The caller owns the reader, like a runner from zygote_take. The first line that a reader sends is
@@ -135,8 +135,8 @@ void zygote_drop_used(struct zygote *runners);     /* kills the spare runners th
 int zygote_spares(const struct zygote *runners);   /* returns the number of spare runners that are ready and were not
 						    * used */
 
-/* Returns true if a reference may have run (a lane has taken a runner), and if this reference could reach the memory of
- * processes that reftest starts from now on. */
+/* Returns true if a reference may have run (a lane has taken a runner), and if the sandbox does not prevent references
+ * from reaching the memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
@@ -157,7 +157,8 @@ void child_listen(struct child *child);
 void zygote_drop(struct zygote *runners, struct child *child);
 
 /* Returns whether the runner with this number has ended, and every process that it started has ended, too. Returns
- * false for a runner that had no PID namespace, and for a runner that ended before the last ZYGOTE_GONE runners. */
+ * false for a runner that had no PID namespace. Also returns false if ZYGOTE_GONE other runners have ended since,
+ * because only the last ZYGOTE_GONE numbers are kept. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before the runner loads a reference. Uses a control group if

@@ -90,7 +90,7 @@ static const struct op_arg *args_of(const struct chain_plan *plan, const struct 
 	return args;
 }
 
-/* Sets the hidden constants of a step to the values in the chain. */
+/* Sets the constants of a step's operation (such as an epsilon that no input states) to the values in the chain. */
 static int set_constants(struct step *step, int number, struct err *err)
 {
 	const struct op *op = step->entry->op;

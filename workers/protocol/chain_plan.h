@@ -12,8 +12,8 @@
 struct chain_plan; /* an opaque type */
 
 /* Makes the plan for a chain. `text` is the chain as JSON. Returns NULL with a message if no family computes a step
- * with its shapes and dtypes, or if a hidden constant of a step has no value. The message names the step, as in
- * "ground_truth/1 (rope): …". */
+ * with its shapes and dtypes, or if nothing states the value of a constant of a step's operation. The message names the
+ * step, as in "ground_truth/1 (rope): …". */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 

@@ -12,9 +12,10 @@
  *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "place": text | null,
  *     "program": bool, "chain": bool}]}
  *
- * Element i of the array "axis" is the value of element i of "axes". "sources" has one element for each input, "given"
- * has one element for each axis, and "rules" has one element for each output. The seed is text because JSON's integers
- * are exact only up to 2^53. NaN and infinities are written as the texts "nan", "inf" and "-inf" (buf_json_number). */
+ * The array "axis" has the lengths of the axes, in the order of "axes". "sources" has one element for each input,
+ * "given" has one element for each axis, and "rules" has one element for each output. The seed is text because JSON's
+ * integers are exact only up to 2^53. NaN and infinities are written as the texts "nan", "inf" and "-inf"
+ * (buf_json_number). */
 #include "workers/protocol/job.h"
 
 #include <errno.h>

@@ -33,8 +33,8 @@ struct job {
 	uint64_t seed;
 	int edge;                          /* the value of op_case.edge */
 	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the length of an axis is not
-	 * passed to the code, `axis` has a guess for it. This guess is replaced by the length in the shapes of the
-	 * inputs that the code makes. */
+	 * passed to the code, `axis` has a guess for it. When the code has made the inputs, the axis gets its length
+	 * from their shapes. */
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
 	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
@@ -52,8 +52,8 @@ struct job {
 					    * definition and the command line */
 	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: the same as `rules` */
 	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
-	bool checks;                       /* also run the checks that need extra runs, although there is an op
-					    * family */
+	bool checks;                       /* in a case with an op family: also run the checks that need extra runs; a
+					    * case without an op family always has them */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
@@ -86,15 +86,15 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
  * without copying them. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
-/* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. If the
- * number of elements or of bytes overflows, the number becomes INT64_MAX, but a dimension of 0 always makes the tensor
+/* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. The
+ * number of elements or of bytes becomes INT64_MAX if it overflows. However, a tensor with a dimension of 0 is always
  * empty. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 
 /* Returns how many bytes of device memory a case needs for three copies of the inputs (two sets, and the shared arena),
- * five copies of the outputs, and the canaries. Does not include scratch memory of the ground truth. The result is an
- * upper bound, because only one set is kept if the inputs are large. Returns INT64_MAX on overflow. */
+ * five copies of the outputs, and the canaries. Does not include scratch memory of the ground truth. If the inputs are
+ * large, the case needs less, because only one of the two sets is kept in memory. Returns INT64_MAX on overflow. */
 int64_t job_bytes(const struct job *job);
 /* Returns the size of the shared arena of a case, for the larger one of its two layouts. job_bytes includes this
  * size. */

@@ -340,9 +340,9 @@ int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t off
 	return device->calls->first_difference(device, shared->blocks->base + offset, memory, bytes, err);
 }
 
-/* Converts parts of the arena to the form that the device's functions need. If `read` is true, the device will copy
- * from the arena to `memory` of each part; otherwise it will copy to the arena or compare with it. The caller frees the
- * list. */
+/* Converts parts of the arena to the form that the device's functions need. If `read` is true, the list is for copies
+ * from the arena to `memory` of each part. Otherwise it is for copies from `memory` to the arena, or for comparisons of
+ * the two. The caller frees the list. */
 static struct device_part *device_parts(const struct shared_memory *shared, const struct shared_part *parts, int count, bool read)
 {
 	struct device_part *list = calloc((size_t)count + 1, sizeof *list);

@@ -1,11 +1,11 @@
 /* shared_memory - allocates the shared arena, the memory in which judge and runner share the tensors of a case.
  * (base/arena.h is something else: an allocator.)
  *
- * There are three kinds of shared arena. On the CPU it is a memfd, which is also the device's memory. On a GPU it is a
- * device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC, the arena is `staged`: a
- * memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed, because a runner could
- * otherwise truncate it, and this would crash the judge. Every runner gets a new arena, because processes that an
- * earlier reference left running can still write to the old one.
+ * There are three kinds of shared arena. On the CPU it is a memfd, in which judge and runner compute directly, without
+ * copies. On a GPU it is a device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC,
+ * the arena is `staged`: a memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed,
+ * because a runner could otherwise truncate it, and this would crash the judge. Every runner gets a new arena, because
+ * processes that an earlier reference left running can still write to the old one.
  *
  * It takes long to get new pages for a memfd, so the memfd of an earlier runner may be used again on the CPU. This
  * happens only after the pool has reported that the PID namespace of the earlier runner has ended. After that, no

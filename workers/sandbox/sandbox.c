@@ -15,8 +15,8 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same name on all machines, because the name is not a part of
-					    * fingerprints */
+static const char host_name[] = "reftest"; /* references see the same host name on all machines, because fingerprints do
+					    * not contain the name */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -24,8 +24,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* a bit in the answer of try_layers; 1: the other bits are layers that failed; 0: they are
-			   * the active layers */
+	DROPPED = 1 << 30 /* a bit in the answer of try_layers: if it is set, the other bits are the layers that failed;
+			   * otherwise they are the active layers */
 };
 
 /* A process that keeps a PID namespace alive. It shares the zygote's memory, but has a stack of its own. */
@@ -44,7 +44,8 @@ struct sandbox {
 	bool filtered;                      /* seccomp_apply_to_zygote succeeded */
 	int processes;                      /* how many processes and threads a runner may have */
 	int self;                           /* a pidfd of the zygote; -1: none */
-	pid_t parent;                       /* the parent process that a runner sees */
+	pid_t parent;                       /* the pid of a runner's parent, as the runner sees it; 0: the parent is
+					     * outside the runner's PID namespace */
 	struct keeper keepers[KEEPERS_MAX];
 };
 
@@ -78,8 +79,8 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Returns whether a reference may see everything below `path`. The reference may, if no hidden directory is below
- * `path`. Resolves links. */
+/* Returns whether references may read everything below `path`, an absolute path that must exist and must not be the
+ * root directory. They may not if a hidden directory is below it. Resolves links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -98,8 +99,8 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 /* ---- namespaces of the zygote ---- */
 
 /* Closes or opens the memory of this process to other processes of the same user. A process whose memory is closed
- * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened for short
- * moments. */
+ * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened before these
+ * operations, and closed again afterwards. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -159,13 +160,15 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* otherwise references would see the host name of this machine */
+		return DROPPED | SANDBOX_UTS; /* counts as failed, because references would see the host name of this
+					       * machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the same way as its child ended, because the child does the work of this process. */
+/* Waits for the child, which does the work of this process, and then ends this process with the child's exit status or
+ * signal. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -227,8 +230,8 @@ static void prepare_runners(struct sandbox *sandbox)
 
 /* ---- runners ---- */
 
-/* The function of a keeper, which is the first process of a runner's PID namespace. It shares the memory of the zygote,
- * so it only waits, with all signals blocked. */
+/* The function of a keeper, which is the first process of a runner's PID namespace. It only waits, with all signals
+ * blocked, because everything else could change the memory of the zygote, which it shares. */
 static int keep(void *unused)
 {
 	(void)unused;
@@ -351,15 +354,16 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
-		open_memory(false); /* closes the memory, because other references may see this process in /proc */
+		open_memory(false); /* closes the memory of this process again, because the runners of other references
+				     * can find this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first, so the limit would
-							  * have no effect */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could write to /proc, and so undo
+							  * limits_die_first; the limit then does not count as active */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
@@ -402,8 +406,8 @@ leave:
 	_exit(0);
 }
 
-/* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED with all
- * layers. */
+/* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED and the
+ * bits of all layers, which means that all layers failed. */
 static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 {
 	uint32_t held = 0;
@@ -438,8 +442,8 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants. Tries all layers, and then tries again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL also has the layers of the pool, which a trial never
-					        * returns */
+	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL includes the layers that the pool provides, but no answer
+					        * contains them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);

@@ -69,8 +69,8 @@ enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 /* The layers that the pool provides, so sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make the sum of a runner's memory complete: the runner has a
- * /proc of its own, which shows all its processes, and every other place for data is limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers ensure that a reference cannot use much memory besides that of
+ * the runner's processes, and that the runner's own /proc shows all of these processes. Otherwise removes it. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, such as "user_namespace". `layer` has one bit. */
@@ -91,12 +91,12 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 
 struct sandbox; /* an opaque type; the process needs it until it ends, so no function frees it */
 
-/* `paths` are files and directories that a reference may read in addition to those of the system: the interpreter's
- * prefixes and packages. `hidden` are directories that a reference must not see: first the dataset, then home
- * directories. An entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is
- * below a directory of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also
- * readable. This process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a
- * message if the machine refuses a layer that it has just granted in a trial; this process is then unusable. */
+/* `paths` are the prefixes and the packages of the Python interpreter. A reference may read them, and also the files of
+ * the system. `hidden` are directories that a reference must not see: first the dataset, then home directories. An
+ * entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is below a directory
+ * of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also readable. This
+ * process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a message if the
+ * machine refuses a layer that it has just granted in a trial; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
 /* Returns the layers that are active in each runner. sandbox_open has found them in a trial. */
@@ -110,16 +110,16 @@ const char *sandbox_folder(const struct sandbox *sandbox);
 pid_t sandbox_before_fork(struct sandbox *sandbox);
 /* After this call, forks create ordinary children again. Returns 0, or -1 with errno. */
 int sandbox_after_fork(struct sandbox *sandbox);
-/* In the new runner: adds the remaining layers, and returns all active layers. `folder` is a directory for temporary
- * files, which is used if runners have no /tmp of their own. A layer that failed is missing in the result. The caller
- * compares the result with sandbox_layers, and ends the runner if a layer is missing. */
+/* In the new runner: adds the remaining layers, and returns all active layers. If runners have no /tmp of their own,
+ * `folder` is the directory for temporary files. A layer that failed is missing in the result. The caller compares the
+ * result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`. If `bytes` is more than nine tenths of the memory that is available on this machine, adds
- * these nine tenths instead. Returns by how many bytes the memory may grow, or -1 if the memory cannot be limited. If
- * `for_now` is true, a later call can raise the limit, and so can the process itself; use this only for references
- * whose source code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would
- * also count the address space that the driver reserves. */
+ * this process plus `bytes`, but at most plus nine tenths of the memory that is available on this machine. Returns by
+ * how many bytes the memory may grow, or -1 if the memory cannot be limited. If `for_now` is true, a later call can
+ * raise the limit, and so can the process itself; use this only for references whose source code cannot call setrlimit
+ * (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the address space that the
+ * driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`

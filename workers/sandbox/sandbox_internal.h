@@ -33,9 +33,10 @@ bool sandbox_is_below(const char *path, const char *folder);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`
- * also becomes an empty directory; it is a path without symbolic links that is below a readable path, or NULL. This
- * process needs a mount namespace of its own. On error, returns -1 with errno, and this process must exit. */
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. If `hidden`
+ * is not NULL, it also becomes an empty directory. `hidden` must be below a readable path, and must contain no symbolic
+ * links. This process needs a mount namespace of its own. On error, returns -1 with errno, and this process must
+ * exit. */
 int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
 	       const char *hidden);
 /* Mounts a /proc that belongs to this process's PID namespace. */
@@ -50,9 +51,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * If `whole` is false, the ruleset allows access to `readable` except `hidden` (a path without symbolic links; NULL:
- * none), to `devices`, and to this process's own files below /proc, which are writable only on a GPU. `folder` is
- * writable. Returns the active layers. */
+ * If `whole` is false, the ruleset allows access only to `readable`, to `devices`, and to this process's own files
+ * below /proc, which are writable only on a GPU. It allows no access to `hidden`, a path without symbolic links (NULL:
+ * none). `folder` is writable. Returns the active layers. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -67,22 +68,23 @@ uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* Sets the limits of this process and of the processes that it starts. Returns the active layers. `memory` means that
- * limits_memory will limit the memory before a reference is loaded; the result then already includes the memory limit.
- * `own_users` means that this process is in a user namespace of its own. If `own_users` is false, the number of
- * processes is not limited, because the kernel would count all processes of the user. */
+/* Sets the limits of this process and of the processes that it starts. Returns the active layers. If `memory` is true,
+ * the result includes SANDBOX_MEMORY_LIMIT, although this function does not limit the memory: limits_memory must be
+ * called before a reference is loaded. `own_users` means that this process is in a user namespace of its own. If
+ * `own_users` is false, the number of processes is not limited, because the kernel would count all processes of the
+ * user. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);
-/* Limits the memory of each process to the current memory of this process plus `bytes`. If `bytes` is more than nine
- * tenths of the available memory, adds these nine tenths instead. Returns by how many bytes the memory may grow; this
- * number is smaller if a lower limit is already set. Returns -1 on error. */
+/* Limits the memory of each process to the current memory of this process plus `bytes`, but at most plus nine tenths of
+ * the memory that is available on this machine. Returns by how many bytes the memory may grow; this number is smaller
+ * if a lower limit is already set. Returns -1 on error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
 /* After this call, programs that this process and its children start cannot gain capabilities. The zygote calls this
- * function once. If each runner called it, the system calls for each capability would take longer than setting all
- * other limits. */
+ * function once for all runners, because it makes a system call for each capability. In each runner, these calls would
+ * take longer than setting all other limits. */
 int limits_drop_capabilities_of_programs(void);
 /* Drops all capabilities of this process. The process can never regain them if limits_drop_capabilities_of_programs was
  * called before. */

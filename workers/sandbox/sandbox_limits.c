@@ -138,8 +138,8 @@ int limits_drop_capabilities_of_programs(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
-	/* These calls fail in a process without capabilities. Such a process does not need them, because it cannot gain
-	 * capabilities. */
+	/* In a process without capabilities, these calls fail. This does no harm, because PR_SET_NO_NEW_PRIVS already
+	 * prevents such a process from gaining capabilities. */
 	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
 	for (int i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		; /* the loop ends because the call fails after the last capability */

@@ -3,8 +3,8 @@
  *
  * The filters refuse system calls that torch, CUDA, Triton and compilers never make. A refused call returns an error
  * that a caller can handle. The tables list refused calls, not allowed calls, because each release of a library may
- * make other calls. A call that is newer than the tables fails with ENOSYS, as if the kernel did not have it. Each
- * filter is a table of instructions, and needs no library.
+ * make other calls. A call that is newer than the tables fails with ENOSYS, as if the kernel did not have it. The
+ * filters are written as tables of instructions, so that no library is needed to build them.
  *
  * There are two filters. The zygote installs the larger filter once, and all runners inherit it. This saves time,
  * because it takes long to install a filter: the kernel computes the filter's result for every system call. Each runner
@@ -41,8 +41,8 @@ enum {
 /* The system calls that build the sandbox. */
 static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
 
-/* Other system calls that are always refused. A call without a name in older headers is given by its number, which is
- * the same on all architectures. */
+/* System calls that are refused in the zygote and in all runners, whatever their arguments are. A call without a name
+ * in older headers is given by its number, which is the same on all architectures. */
 static const int refused[] = {
     /* calls that act on other processes */
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise,
@@ -117,9 +117,9 @@ static const struct sock_filter by_argument[] = {
 };
 
 /* Calls that a process may use only on itself. Landlock and user namespaces do not prevent a process from slowing down
- * other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is the process.
- * Otherwise the first argument must be `kind`, which means "a process", and the second argument is the process. Process
- * 0 is the calling process. */
+ * other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is a process, and
+ * must be 0, which means the calling process. Otherwise the first argument must be `kind`, so that the second argument
+ * is a process, and the second argument must be 0. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {

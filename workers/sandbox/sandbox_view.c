@@ -35,7 +35,7 @@ static const char *const gpu_paths[] = {
     "/sys/bus/pci", "/sys/devices/pci*", "/sys/module/nvidia*", "/run/opengl-driver", "/etc/nvidia*", "/run/nvidia*/driver",
 };
 
-/* /dev/zero is missing, because a shared mapping of it is memory that no limit counts. */
+/* /dev/zero is left out, because no limit counts the memory of a shared mapping of /dev/zero. */
 static const char *const device_paths[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
 static const char *const gpu_device_paths[] = {"/dev/nvidia*", "/dev/zero"};
 
@@ -222,8 +222,8 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 		return 0;
 	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
 		return -1;
-	for (int i = 0; i < readable->count; i++) /* mounts packages below the hidden directory again, so that they are
-						   * visible */
+	for (int i = 0; i < readable->count; i++) /* shows those readable paths again that are below the hidden
+						   * directory, such as packages */
 		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
 			return -1;
 	return 0;
