@@ -54,8 +54,7 @@ struct value value_real(double number);
 /* Returns an unknown value. `name` is the axis or input whose value is missing. */
 struct value value_unknown(struct known *k, const char *name);
 
-/* Returns a known value as a number. A long double represents every int64 and every double exactly. If a machine has a
- * shorter long double, the two operands of a comparison are at least rounded in the same way. */
+/* Returns a known value as a number. A long double represents every int64 and every double exactly. */
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 

@@ -76,8 +76,9 @@ struct definition {
 	const char *const *axis_descriptions; /* one description for each axis; "" when absent */
 	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of the axis's
 	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
-	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A
-	 * size or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
+	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes.
+	 * If a "shape" contains a number or an expression instead of the name of an axis, definition_load adds an axis
+	 * for it, and the name of this axis is that text. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */

@@ -244,8 +244,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Returns whether a text in a shape is a size or an expression. The caller has checked that it is not the name of an
- * axis. A text that is no expression either may be a misspelt name of an axis. */
+/* Returns whether a text in a shape is a size or an expression. The caller has checked that the text is not the name of
+ * an axis. If this function returns false, the text is probably a misspelt name of an axis. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');

@@ -23,8 +23,8 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the text of an expression. Only when all axes are read, read_expressions checks whether the expression can be
- * evaluated. */
+/* Reads the text of an expression, without evaluating it. After all axes are read, read_expressions checks whether the
+ * expression can be evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};

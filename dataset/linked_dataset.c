@@ -226,8 +226,8 @@ static int add_file(struct maker *maker, const char *path)
 			      NULL);
 }
 
-/* Adds the definitions of a folder. If the folder is a problem, adds its one definition. Otherwise adds the definitions
- * of the subfolders that are problems, and the definitions among the folder's files. */
+/* Adds the definitions of a folder. If the folder has a file definition.json, adds only this definition. Otherwise adds
+ * the definition.json of each subfolder that has one, and each file in the folder that is a definition. */
 static int add_folder(struct maker *maker, const char *folder)
 {
 	int before = maker->definitions;

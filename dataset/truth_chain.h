@@ -58,9 +58,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. `text` and `at`, the position of `json` in `text` (NULL: `json` is the whole text), are used for
- * messages only. Returns NULL with a message if a step uses a tensor that no earlier step makes, if a tensor is made
- * twice, or if no step makes an output of the definition. */
+/* Reads a chain from `json`. Only messages use `text` and `at`: `text` is the file that contains `json`, and `at` is
+ * the position of `json` in it (NULL: `json` is the whole text). Returns NULL with a message if a step uses a tensor
+ * that no earlier step makes, if a tensor is made twice, or if no step makes an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

@@ -34,7 +34,7 @@ enum { STATUS_NAME_MAX = 8 };
 
 /* Why one should trust a definition whose status is `checked`. */
 enum checked_kind {
-	CHECKED_ONLY,	    /* only the checks of its cases passed */
+	CHECKED_ONLY,	    /* no ground truth decided the cases, but their checks passed */
 	CHECKED_APPROVED,   /* a person approved the reference */
 	CHECKED_UNATTESTED, /* a ground truth agrees, but uses a constant whose value only the reference confirms */
 	CHECKED_KINDS
@@ -94,8 +94,8 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    /* Bounds of the tolerance rule; the JSON calls this hit_ratio "hit_ratio_needed", and calls the measured
-	     * value "hit_ratio". */
+	    /* atol, rtol and hit_ratio are the bounds of the tolerance rule. In the JSON, this hit_ratio is the member
+	     * "hit_ratio_needed"; the member "hit_ratio" is the ratio that was measured. */
 	    hit_ratio;
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
@@ -150,8 +150,8 @@ struct tried_truth {
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
 	 * ground truth cannot decide the case alone. */
 	bool coarse;
-	/* seconds: time to compute the outputs; prepared: time for the import and the compilation before the
-	 * computation; both happen only once. */
+	/* seconds: the time to compute the outputs. prepared: the time to import and compile the ground truth before
+	 * its first computation. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin

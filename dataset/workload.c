@@ -11,7 +11,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* What is remembered about a line until the uuids of all lines have been compared. */
+/* The text of a line, which is kept until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;

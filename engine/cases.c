@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* A case of an op family cannot run if the definition's code makes a Python scalar: the family's bounds depend on
- * scalars, and bounds are part of the case's subject, which must be known before any code runs. Returns the verdict of
- * such a case, and NULL for all other cases. */
+/* Returns the verdict of a case of an op family in which the definition's code makes a Python scalar, and NULL for all
+ * other cases. Such a case cannot run: the bounds of the family depend on the scalar, and they must be known before any
+ * code runs, because they are part of the case's subject. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -163,8 +163,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job. Only the judge can check these constraints. If the
- * definition's code makes inputs, adds all constraints of the definition, because these inputs may determine the axes
- * in the constraints. */
+ * definition's code makes inputs, adds all constraints of the definition: the lengths of some axes may be unknown until
+ * the code has made the inputs. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -269,7 +269,8 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case, and adds it to the list unless --case excludes it. `edge` becomes op_case.edge. */
+/* Builds one case, and adds it to the list unless --case excludes it. `edge` is the number of the edge, from 1, or 0
+ * for any other case. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -341,8 +342,8 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
-/* For each optional input, adds a case without this input. The case is a copy of the last case of the size preset
- * small, because that case has several rows or sequences. */
+/* For each optional input, adds a case without this input. Apart from the missing input, the case is a copy of the last
+ * case of the size preset small. That case has several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -379,8 +380,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. With a family, the family makes all inputs. Without a
- * family, the definition's code makes the inputs that it makes for the first workload line that uses this code. If no
- * line uses the code, it makes all inputs. */
+ * family, the inputs have the same sources as in the first workload line in which the definition's code makes inputs,
+ * but tensor files are replaced by random values. If there is no such line, the definition's code makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -427,8 +428,8 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	m->two_runs = false;
 }
 
-/* Adds a copy of the smallest case in which all floating-point tensors are float64, because the bounds on gradients are
- * a hundred times tighter in float64. */
+/* Adds a copy of the smallest case in which all floating-point tensors are float64. In float64, gradients have much
+ * tighter bounds (docs/gradients.md). */
 static void make_float64_case(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -489,9 +490,9 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a copy of the last small case or of the first medium case. In the copy, reftest also makes checks that need
- * extra runs of the reference. The status of the copy depends only on its ground truth, so a failed check is only a
- * finding. */
+/* Adds a copy of the last small case or of the first medium case. For this copy, reftest also makes checks that need
+ * extra runs of the reference. If such a check fails, the copy gets a finding, but keeps the status that its ground
+ * truth determined. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;

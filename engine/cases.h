@@ -2,9 +2,9 @@
  * cases (edge, backward) and the lines of the workload file.
  *
  * Each case has a job, which is the request to the judge. The subject of a case is everything that its verdict depends
- * on, except the ground truth, the device and the versions. Each case also has the fields of its subject. If you add an
- * option that changes the result of a case, add a field for it to subject_fields. A case with an invalid workload line
- * or a missing tensor file gets its verdict from cases_make and does not run. */
+ * on, except the ground truth, the device and the versions. Its parts are stored in the fields of the case, which
+ * subject_fields sets. If you add an option that changes the result of a case, add a field for it to subject_fields. A
+ * case with an invalid workload line or a missing tensor file gets its verdict from cases_make and does not run. */
 #ifndef REFTEST_ENGINE_CASES_H
 #define REFTEST_ENGINE_CASES_H
 
@@ -120,9 +120,10 @@ struct cases {
 
 /* Builds all cases of a definition. reftest may have to try several op families, so it calls this function once for
  * each attempt. Attempt 0 uses the first candidate (kernels/core/family_candidates.h), attempt 1 the second candidate,
- * and so on. The attempt after all candidates uses no family, and the next attempt also does without `init`. `blobs`
- * must have an entry for every tensor file that the workload lines name, and for every file of the definition's
- * "reads". Several calls may share `architectures`. The result is allocated in `arena`. */
+ * and so on. After the last candidate, one attempt uses no family, and a last attempt uses neither a family nor the
+ * definition's `init`. `blobs` must have an entry for every tensor file that the workload lines name, and for every
+ * file of the definition's "reads". All calls of a run use the same `architectures`, the parsed
+ * models/architectures.json. The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
@@ -135,8 +136,9 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether the dataset's settings determine a bound of any output. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. It is the rule `family`, but `dataset` (case_options.dataset_by_dtype, or
- * NULL) overrides its bounds, and the `tolerance` in the definition overrides both. */
+/* Returns the tolerance rule of an output. Its bounds come from the object "tolerance" of the definition if it gives
+ * them, otherwise from `dataset` (case_options.dataset_by_dtype, or NULL), and otherwise from `family`, the rule of the
+ * op family. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

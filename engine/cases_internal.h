@@ -47,9 +47,9 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
  * command line overrides everything. A definition's tolerances apply to its outputs, but not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds to `fields` the default values of Python scalars that the definition states in its descriptions. These defaults
- * are part of the subject, because a description may say that a certain number stands for the default value. Nothing
- * else in a description changes a result. */
+/* Descriptions of Python scalars may state the default value of the scalar. Adds these defaults to `fields`. They are
+ * part of the subject, because a description may say that a certain number stands for the default value. Apart from
+ * such defaults, descriptions do not change results. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
  * the versions. Also sets the digest of these fields. Set `c->job` before the call. */

@@ -14,8 +14,8 @@ bool resolve_case(struct result *result, struct case_result *c);
 bool resolve_known(struct result *result, const struct case_result *c);
 
 /* Call this after resolve_case was called for every case. Parses completely each verdict of which only the beginning
- * was parsed. Does nothing if no verdict of a definition was parsed completely, because only the status of such a
- * definition is reported. */
+ * was parsed. If only the beginning of every verdict of the definition was parsed, does nothing: for such a definition,
+ * only the status is reported. */
 void resolve_read_wholly(struct result *result);
 
 /* Sets the verdict of the case and increments the number of decided cases. */

@@ -12,7 +12,7 @@ struct run_files disk_files(const struct dataset *dataset);
 /* engine/git_index_files.c also uses these functions, because the working tree may have the same bytes as git's index.
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. If `earlier` does not prove the
- *   content, disk_holds reads the file. It sets `seen` to the stat and the time of the read.
+ *   content, disk_holds reads the file. In this case, it sets `seen` to the file's stat and the time of the read.
  * - blob_refuse_large marks a blob as unusable if it is too large for a reference to read. */
 struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct file_seen *earlier, struct arena *arena,
 		      struct file_seen *seen, bool *read);

@@ -155,8 +155,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries whose calls are in two tables of python/libraries/. In --ground-truth, the name of such a library
- * stands for both tables, in this order. */
+/* The libraries whose calls are in two tables of python/libraries/. If --ground-truth names the first of the two
+ * tables, the second table is used too, directly after it. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)
@@ -298,8 +298,8 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The only key in the table of python/libraries/fi_api.py. It stands for every op family, because fi_api calls the
- * function that a definition names, whatever the family is. */
+/* The only key in the table of python/libraries/fi_api.py. The key "*" means every op family: fi_api calls the function
+ * that the definition names, so it does not depend on the family. */
 static const char any_family[] = "*";
 
 /* Appends the ground truth that calls the function `fi_api`. The call is part of the ground truth's version, because no
@@ -335,7 +335,7 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 }
 
 /* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a refused ground
- * truth whose message says so. With "auto", appends nothing in this case, because the run still has other ground
+ * truth whose message says so. With "auto", nothing is appended instead, because "auto" also uses other ground
  * truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)

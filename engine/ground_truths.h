@@ -30,8 +30,8 @@ struct provider_fact {
 
 /* The value of --ground-truth. */
 struct truth_choice {
-	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
-	 * double precision and rounds once. */
+	/* "auto". On a GPU, this is the first available library whose `on_request` is false. On a CPU, it is only
+	 * builtin, which computes in double precision and rounds once. */
 	bool automatic;
 	bool all;	/* "all": every available library, and also builtin and the dataset's own truth */
 	/* The ground truths that --ground-truth names, in this order. If `automatic` or `all` is true, they are used in

@@ -12,9 +12,9 @@
 
 #include "engine/run_state.h"
 
-/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. The new
- * verdict is `failed` if the inputs of the case are known to be valid, otherwise `skipped`. If a ground truth decided
- * the case, the new verdict keeps its status and gets a finding. */
+/* Compares the cases of the result in their order. Replaces the verdict of each case in which the check fails. If a
+ * ground truth decided the case, the new verdict has the status of the old one and a finding. Otherwise the new verdict
+ * is `failed` if the inputs of the case are known to be valid, and `skipped` if they are not. */
 void learn_rows(struct result *result);
 
 #endif

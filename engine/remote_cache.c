@@ -369,8 +369,8 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 }
 
 /* Returns whether this verdict, whose reference was not fully contained, would replace a remote verdict whose reference
- * was fully contained. In this case, the verdict is not written, because machines that require containment can use the
- * remote verdict, but not this one. */
+ * was fully contained. Such a verdict is not written: machines that require containment can use the remote verdict, but
+ * could not use the new one. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

@@ -88,7 +88,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 }
 
 /* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. Such a
- * verdict is never `passed`, and it counts with every version of torch and every containment of references. */
+ * verdict is never `passed`. No reference ran, so the verdict counts whatever torch is installed and whatever
+ * --require-containment says. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;

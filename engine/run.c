@@ -565,9 +565,8 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* A verdict is stored with the torch version that the zygote reports. (Runners are forked from the zygote.) If this
- * version differs from the version that the run expected, the run has accepted stored verdicts of a torch version that
- * is not installed. The run then stores no summaries. */
+/* Returns whether the processes that run references have another torch version than the run expected. If they have, the
+ * run has accepted stored verdicts of a torch version that is not installed, and it stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

@@ -63,7 +63,8 @@ struct run_options {
 	bool needs_device;  /* run_open fails with EXIT_UNVERIFIED if --device names a device that cannot be used */
 	/* Keep the list of cases in every result; if false, a result that passed may have only counts. */
 	bool details;
-	bool forget;	    /* in a dry run: drop the cases of a result that is not `known`, after on_result */
+	/* In a dry run: if some case of a result has no verdict, the cases of this result are freed after on_result. */
+	bool forget;
 	bool thorough;      /* look up every case instead of using stored summaries */
 	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
 	 * counted. */
@@ -71,16 +72,16 @@ struct run_options {
 	/* The functions that query a running watcher; NULL if no watcher is to be queried. A run that queries a watcher
 	 * need not check every file. If `ask_verified` is set, the watcher lists the verified definitions. If
 	 * `ask_rows` is also set, the list also has the number of cases of each of these definitions. If `ask_names` is
-	 * set, the watcher looks up the paths of the definitions with these names. */
+	 * set, it has the names of `ask_count` definitions, and the watcher looks up their paths. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL in an ordinary run. If the run compares two versions of references, `base` has the older versions: each
-	 * of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
+	/* NULL unless the run compares two versions of references (`reftest diff`). `base` has the older versions, and
+	 * each of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
 	const struct base_references *base;
-	/* NULL in an ordinary run. If set, the run verifies the solutions of each definition instead of its reference,
-	 * and neither reads nor stores verdicts. */
+	/* NULL unless the run verifies solutions instead of references (`verify --solutions`). Such a run neither reads
+	 * nor stores verdicts. */
 	const struct candidates *candidates;
 	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
 	 * immediately, and are stored at the end of the run in one transaction. */
@@ -135,8 +136,8 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). In this case, the `latest`
-	 * records in the store are for other contents of the definition's files. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). Such a result does not update
+	 * the definition's `latest` records in the store, so these still describe other contents of its files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
@@ -172,8 +173,8 @@ struct result {
 	double started, seconds;
 };
 
-/* The writes to the store that are delayed until the end of the run. These are the `latest` records of cached verdicts,
- * and every write of an urgent run. */
+/* The writes to the store that are delayed until the end of the run. An urgent run delays all its writes. Other runs
+ * delay only the `latest` record of a case whose stored verdict counted. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */

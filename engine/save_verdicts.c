@@ -37,7 +37,7 @@ static bool make_put(struct result *result, const char *name, struct case_result
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
 		       &result->arena, &all);
 	if (is_new(c))
-		verdict_write(v, &text); /* the text of a verdict that is not new is in the store already */
+		verdict_write(v, &text); /* otherwise, the store already has this text */
 	fields_write(&all, &packed);
 	*put = (struct store_put){.subject = c->test->subject,
 				  .witness = c->witness,

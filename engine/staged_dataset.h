@@ -52,7 +52,8 @@ int staged_changed_files(struct staged *staged, struct arena *arena, const char 
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
-	/* Digest of `data`, computed together with the SHA-256 of the LFS pointer; a mapped file may change later. */
+	/* Digest of `data`. For a mapped file, it was computed in the same pass as the SHA-256 that was compared with
+	 * the LFS pointer, because the file may change later. */
 	struct digest content;
 	struct buf bytes;	/* the content, if the index has it; owned */
 	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */

@@ -3,9 +3,9 @@
  * A verdict may be stored only if its subject and its witness (cache/fingerprint.h) contain everything that it depends
  * on. The following conditions ensure this; beside each condition is the function that checks it:
  *
- *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
- *     the run
- *   - the reference accessed nothing else while it ran: storable_reached
+ *   - the code of the reference contains nothing that may access more than its inputs and torch: storable_reference,
+ *     before the run
+ *   - while the reference ran, it accessed nothing but its inputs and torch: storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
  *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
  *
@@ -34,8 +34,8 @@ const char *storable_reached(const char *reached, struct arena *arena);
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
- * file because it was removed or changed after it was hashed. The other cases must then run, because they may use an
- * unchanged file with the same content. */
+ * file because it was removed or changed after it was hashed. Such a verdict says nothing about the other cases: they
+ * may use an unchanged copy of the file, so they must run. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif
