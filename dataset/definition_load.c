@@ -150,8 +150,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. The member must equal `place`: for "name", the file's name without
- * its suffix; for "op_type", the name of the file's folder. NULL: the path is unknown. */
+/* Reads "name" or "op_type", which must be present. If `place` is not NULL, the member must equal it. For "name",
+ * `place` is the file's name without its suffix; for "op_type", it is the name of the file's folder. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {

@@ -13,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum bracket {
-	BRACKET_GROUP, /* around an expression or a list of targets */
+	BRACKET_GROUP, /* brackets that only group an expression or a list of targets */
 	BRACKET_CALL,
 	BRACKET_SUBSCRIPT,
 	BRACKET_ITEMS, /* { } */
@@ -31,7 +31,7 @@ enum statement {
 /* The next part of a def or class statement that the reader expects: its name, or the brackets after the name. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* Whether the names that are read now are the targets of `for` or `as`, which the statement binds. */
+/* Whether the reader is between `for` and `in`, or after `as`. The statement binds the names that stand there. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {

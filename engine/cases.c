@@ -177,8 +177,8 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-/* Returns a copy of the inputs in which each tensor file has its digest. The paths in the copy name the files that the
- * judge reads. For a tensor file in git's index, this is the extracted file. */
+/* Returns a copy of the inputs in which each tensor file has its digest. The judge reads the files at the paths in the
+ * copy. If a tensor file was extracted from git's index, this is the path of the extracted file. */
 static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
 {
 	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
@@ -644,7 +644,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case suffices to report m.contradiction */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report the contradiction */
 		return m.out;
 	}
 	if (options->backward)

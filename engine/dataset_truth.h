@@ -33,7 +33,7 @@ struct own_truth {
 	struct truth truth;           /* truth.refused: why no case can be verified with the file */
 	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
 	bool invalid;                 /* the file is not a valid solution */
-	struct truth_program program; /* the source; program.name is NULL if truth.refused is set */
+	struct truth_program program; /* the source; program.name is NULL if there is no source to run */
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
@@ -56,7 +56,8 @@ void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 /* Returns the chain of operations of the definition as a ground truth. */
 struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena);
 
-/* Returns a refused ground truth, for a definition without a file in truths/. */
+/* Returns a ground truth for a definition that has no file in truths/. It is refused (refuse_truth): its message says
+ * that the file is missing. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -249,8 +249,8 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
-/* Returns whether --ground-truth auto or --ground-truth all uses the library for this op family. Libraries that the
- * user names are used in any case. */
+/* Returns whether --ground-truth auto or --ground-truth all uses the library for this op family. A library that
+ * --ground-truth names is always used. */
 static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++) {

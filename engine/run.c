@@ -236,8 +236,8 @@ static void plan_or_finish(struct result *result)
 		finish_result(result);
 }
 
-/* Returns the verdict for a case of this result. If the reference may read the clock, a passed verdict becomes
- * `checked`. */
+/* If the reference may read the clock, returns a copy of a passed verdict with the status `checked`. Otherwise returns
+ * `verdict` itself. */
 static const struct verdict *verdict_for(struct result *result, const struct verdict *verdict)
 {
 	struct verdict *checked;

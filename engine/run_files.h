@@ -30,7 +30,8 @@ struct run_files_calls {
 	/* Returns whether the file still has the content that `earlier` records. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
 	/* Reads a file of at most `limit` bytes. Sets `out->seen` except `out->seen.content`. On error, returns -1 and
-	 * sets `err`. Also sets `out->absent` or `out->remote` if that is the cause. */
+	 * sets `err`. If the file does not exist, also sets `out->absent`; if only the git remote has its content, also
+	 * sets `out->remote`. */
 	int (*read)(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		    struct err *err);
 	/* Returns whether the file has `content`. Reads the file, unless `earlier` proves that it has this content. */

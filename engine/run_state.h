@@ -121,8 +121,8 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	/* In a dry run: at least one case has no valid verdict, and at least one case has an earlier verdict. If
-	 * `stale` is false and a verdict is missing, the definition was never verified (unknown). */
+	/* In a dry run: at least one case would have to run, but the store has a verdict for some version of some case.
+	 * If `stale` is false and a verdict is missing, the definition was never verified (unknown). */
 	bool stale;
 	int findings;
 	bool weak;            /* every passed case is weak: outputs that are all zeros would pass as well */

@@ -73,7 +73,7 @@ static void commit_later(struct run *run, const struct store_put *put)
 
 	if (later->count == LATER_MOST)
 		save_waiting(run);
-	if (later->count == later->room) { /* save_waiting frees the old array together with its arena */
+	if (later->count == later->room) { /* the old array stays in the arena until save_waiting frees it */
 		int room = later->room == 0 ? 64 : later->room * 2;
 		struct store_put *puts = arena_array(&later->arena, (size_t)room, sizeof *puts);
 
