@@ -687,7 +687,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether `v` is an integer that can be the length of an axis. If so, writes it to `out`. */
+/* Returns whether `v` is an integer that can be the length of an axis, and if it is, writes this integer to `out`. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -766,8 +766,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text has another form, if one side has no
- * known value, or if the difference of two integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is no equation, if the value of a
+ * side is unknown, or if the difference may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;

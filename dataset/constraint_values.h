@@ -41,8 +41,8 @@ struct known {
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
 	/* The constraint's text, which messages quote; NULL if the caller adds the text to the messages. */
 	const char *text;
-	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
-	 * after a true left operand. The operand is then parsed, but not evaluated. */
+	/* If false, the parser is in an operand that cannot change the result, so it parses this operand, but does not
+	 * evaluate it. An example is the right operand of `or` after a true left operand. */
 	bool live;
 	struct err wrong;			 /* message about the first error of the evaluation */
 	const char *unknown;			 /* name of the first value that was missing, or NULL */

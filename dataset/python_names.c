@@ -337,7 +337,8 @@ static void keyword(struct reader *r)
 	}
 }
 
-/* Returns whether the token begins a `match`, `case` or `type` statement, or a statement that looks like one. */
+/* Returns whether the token begins a statement with the keyword `match`, `case`, `type` or `lazy`, or a statement that
+ * looks like one. */
 static bool is_soft_keyword(const struct reader *r)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"}, *const others[] = {"=", ".", ",", ":", ";"};

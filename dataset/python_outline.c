@@ -412,7 +412,8 @@ static const struct {
     {"@", decorated_statement, 0, 0},
 };
 
-/* Returns whether the line begins with a word that is a keyword at this place only in some versions of Python. */
+/* Returns whether the line begins with a word that is a keyword only at the beginning of some statements: `match`,
+ * `case`, `type` or `lazy`. */
 static bool at_soft_keyword(const struct python_parser *p)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"};
@@ -423,9 +424,9 @@ static bool at_soft_keyword(const struct python_parser *p)
 	return false;
 }
 
-/* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. Also skips a line in which one of these words is an ordinary name, because
- * such lines are rare. */
+/* Skips a line that begins with `match`, `case`, `type` or `lazy`, and its block. The parser does not know the grammar
+ * of these statements. It does not examine whether the word is a keyword in this line or an ordinary name, because
+ * lines with such a name are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;

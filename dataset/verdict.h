@@ -266,9 +266,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs; each text
-	 * completes the sentence "behaves as if …". diagnosed: every known mistake was tried, so no known mistake
-	 * outside `diagnosis` is the cause. regions: sentences that say where an output differs. */
+	/* The cause of a failure. diagnosis: the mistakes that together explain all outputs (none if no cause was
+	 * found); each text completes the sentence "behaves as if …". diagnosed: reftest tried every mistake that it
+	 * knows, so no other known mistake is the cause. regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;

@@ -472,8 +472,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Returns the workload in a line: the member "workload", or the line itself if it has no such member, but has "uuid",
- * "axes" or "inputs". Returns NULL with a message if the line has no workload. */
+/* Returns the workload in a line. This is the member "workload". If the line has no such member, but has "uuid", "axes"
+ * or "inputs", the whole line is the workload. Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");

@@ -28,7 +28,8 @@ struct base_references {
 };
 
 /* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
- * and sets `err` if git fails. If a definition cannot be loaded, only sets `trouble` of its item. */
+ * and sets `err` if git fails. If a definition cannot be loaded, this is no error: the function sets `trouble` of the
+ * item of this definition. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 

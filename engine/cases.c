@@ -96,8 +96,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the definition lacks something that its cases need, or contradicts itself, returns the verdict of all its cases.
- * Otherwise returns NULL. */
+/* If no case of the definition can run, because the definition lacks something or contradicts itself, returns the
+ * verdict of every case. Otherwise returns NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -443,8 +443,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the constraints allow the sizes of an edge case. If not, there is no such case, because other sizes
- * would not test the edge. */
+/* Returns whether the constraints allow the sizes of an edge case. If they do not, the edge case is left out, because
+ * other sizes would not test the edge. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)

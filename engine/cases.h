@@ -55,8 +55,8 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects only the case with the id only[0]; only[1] is NULL. Selects all sizes, because the id may name a case of any
- * size. If the id names an edge case, sets `edge`; if it names a gradient case, sets `backward`. */
+/* Selects only the case whose id is only[0]; only[1] must be NULL. Sets all sizes in the options, because the id may
+ * name a case of any size. If the id names an edge case, sets `edge`; if it names a gradient case, sets `backward`. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge reads tensors from it, the reference may read it as a file, or it is a solution. */
@@ -107,10 +107,11 @@ struct cases {
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* the reason why no family supports the definition, if `op` is NULL */
-	/* If no sizes satisfy the constraints, a sentence that says so; the only cases are then those of the workloads.
-	 * Otherwise NULL. */
+	/* NULL, or a sentence that says that no sizes satisfy the constraints. In this case, only workload lines have
+	 * cases. */
 	const char *no_sizes;
-	/* If the definition's `init` failed, a sentence that says so; the inputs are then generic. Otherwise NULL. */
+	/* NULL, or a sentence that says that the definition's `init` failed and that the inputs are therefore
+	 * generic. */
 	const char *init_failed;
 	/* If options.backward is set, but gradients cannot be verified, the reason why; otherwise NULL. */
 	const char *no_gradients;

@@ -42,8 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* Checks the file of a truth or an approval. If this file cannot be read, the definition is still valid, but has no
- * ground truth from this file. */
+/* Checks the file of a truth or an approval. If the file cannot be read, the definition remains valid, and only the
+ * ground truth in the file is missing. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
@@ -165,9 +165,8 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read again, but whose content was unchanged. This happens if only the
- * file's mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
- * trusted. */
+/* Stores the new stat of each file that was read again although its content is unchanged. A file is read again if its
+ * mtime has changed, or if it was written so shortly before the last run that its stored stat proves nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
@@ -559,8 +558,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict and the reference agrees with the family in no case. A family that only the
- * shapes suggest is rejected in this situation. */
+/* Returns whether every case has a verdict and the reference agrees with the family in no case. If it returns true, and
+ * only the shapes suggest the family, the family is rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

@@ -31,9 +31,9 @@ bool result_from_lru(struct result *result);
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
 /* Returns whether the result needs another attempt. There are two possible reasons. First: the reference disagrees with
- * the family of the current attempt, and this family is in doubt, because only the shapes suggest it, or because the
- * words of the definition suggest further families. Second: every candidate family was rejected, and the definition's
- * `init` failed. */
+ * the family of the current attempt, and the family may be wrong. It may be wrong if only the shapes suggest it, or if
+ * the words of the definition suggest more than one family. Second: every candidate family was rejected, and the
+ * definition's `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */

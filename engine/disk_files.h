@@ -5,8 +5,7 @@
 #include "engine/run_files.h"
 
 /* Returns the files of `dataset`; this dataset must outlive the result. If dataset_some built the dataset, every file
- * is read, even if its stat is unchanged. The reason is that the caller of dataset_some lists only files that have
- * changed. */
+ * is read, whatever its stat says, because the caller of dataset_some lists only files that have changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
 /* engine/git_index_files.c also uses these functions, because the working tree may have the same bytes as git's index.

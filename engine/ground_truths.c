@@ -205,7 +205,7 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 	return rc;
 }
 
-/* Returns whether --ground-truth names only ground truths that no library computes. */
+/* Returns whether --ground-truth names ground truths, and none of them is a library. */
 static bool names_no_library(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -282,8 +282,8 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 	add_truth(truths, items, (struct truth){.name = name, .version = version});
 }
 
-/* Returns true if --ground-truth names a library, even if this machine cannot use the library; the reason why it cannot
- * is reported later. */
+/* If --ground-truth names a library that this machine cannot use, this also returns true; the run reports later why the
+ * library cannot be used. */
 bool ground_truths_use_libraries(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -334,9 +334,9 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a refused ground
- * truth whose message says so. With "auto", nothing is appended instead, because "auto" also uses other ground
- * truths. */
+/* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a ground truth that
+ * cannot be used, and whose message says that there is no such solution. With "auto", this is not necessary, because
+ * "auto" also uses other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -29,7 +29,7 @@ static const struct case_result *first_about(const struct result *result, const 
 }
 
 /* Finds the first axis along which the rows are dependent in case `number`, but independent in the first case that
- * examined the axis. Returns a sentence about this axis, or NULL if there is no such axis. */
+ * examined the axis. Returns a sentence about this axis. If no axis has changed in this way, returns NULL. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {

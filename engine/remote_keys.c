@@ -65,7 +65,7 @@ static struct truth builtin_of(const struct verdict *v)
 	return found;
 }
 
-/* Returns whether the verdict would count on a machine that has this version of builtin but no GPU. */
+/* Returns whether the verdict would count on a machine without a GPU, if the machine has this version of builtin. */
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};

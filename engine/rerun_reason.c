@@ -36,9 +36,9 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 }
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, only the versions of builtin and of the dataset's own truths are compared. A verdict by a
- * library then counts even if the library is not installed here, because a machine without a GPU cannot compute a
- * better verdict. */
+ * another device class, only the versions of builtin and of the dataset's own truths are compared. In this case, a
+ * verdict by a library counts even if the library is not installed here: it comes from a GPU, and a machine without a
+ * GPU cannot compute a better verdict. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
@@ -53,8 +53,8 @@ static enum lack lack_of_tried(const struct truths *truths, int at, bool own_cla
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
-/* Returns true if no ground truth of the verdict could tell whether the reference is right. Such a verdict counts only
- * if the run has no other ground truths; if it has others, the case runs again. */
+/* Returns true if no ground truth of the verdict could tell whether the reference is right. If a run has other ground
+ * truths than such a verdict, the verdict does not count, and the case runs again. */
 static bool could_not_tell(const struct verdict *v)
 {
 	return v->tried_count > 0 && !v->all_tried &&
@@ -180,8 +180,8 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 }
 
 /* If the verdict is from --ground-truth all, lists the ground truths that were installed or removed since it was
- * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" for other verdicts, because only
- * --ground-truth all uses every available ground truth. */
+ * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" if the verdict is not from
+ * --ground-truth all: such a verdict need not have used every available ground truth. */
 static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	const char *lacks = "", *gone = "";

@@ -38,8 +38,8 @@ struct run_files_calls {
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
-	 * sure that the blob exists as a file, because a case that runs may have to read this file. If this function
-	 * reads the blob, it sets `seen` and sets `*read` to true. */
+	 * sure that the blob exists as a file, because the judge or the reference may read it. If this function reads
+	 * the blob, it sets `seen` and sets `*read` to true. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
 	/* Returns whether the blob has had the same content at all times since it was hashed. */

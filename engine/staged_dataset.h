@@ -42,8 +42,8 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 bool staged_changes(struct staged *staged, const char *path);
 
 /* Lists the files below the root that a commit of the current index would add, remove or change. Their paths are
- * relative to the root. Returns the number of files. Returns -1 if git fails. Also returns -1 if there is no commit
- * yet, because every file is then new. */
+ * relative to the root. Returns the number of files. Returns -1 if git fails, and also before the first commit, when
+ * every file is new. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the

@@ -21,8 +21,8 @@
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
- * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, a reference that
- * agrees with a ground truth is only `checked`, because its next outputs may differ. */
+ * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, the reference may
+ * compute other outputs in its next run, so it can only be `checked`, and not `passed`. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns a message which says that no verdict is stored, because the running reference accessed something besides its
