@@ -522,8 +522,8 @@ static struct value contained(struct parser *p, struct value left, bool negated)
 	return value_integer(found != negated);
 }
 
-/* Returns the result of one comparison. Writes the right operand to `right`, because it is also the left operand of the
- * next comparison in a chain. */
+/* Returns the result of one comparison. Also writes the right operand to `right`: in a < b < c, b is the left operand
+ * of the next comparison. */
 static struct value compare_once(struct parser *p, const char *sign, struct value left, struct value *right)
 {
 	bool negated = sign[0] == 'n';

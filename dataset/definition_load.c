@@ -569,7 +569,7 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this is a relative path without "//", without a '/' at the end, and without components that begin
+/* Returns whether `path` is a relative path without "//", without a '/' at the end, and without components that begin
  * with '.'. */
 static bool is_plain_path(const char *path)
 {

@@ -158,8 +158,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* Sets each var axis without an expression to `length` plus a multiple of `step`, so that the lengths differ if `step`
- * is not 0. Computes the other var axes. */
+/* Gives each var axis without an expression the length `length` plus a multiple of `step`; if `step` is not 0, all
+ * these lengths differ. Then computes the var axes that have expressions. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -213,8 +213,8 @@ int read_axes(struct reader *r, const cJSON *json)
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
-/* Adds a note that the constraint cannot be checked. This is not an error, because any Python expression may be a
- * constraint. */
+/* Adds a note that the constraint cannot be checked. This is not an error: a constraint may be any Python expression,
+ * and reftest can check only some of them. */
 static void note_unchecked(struct reader *r, const struct json_step *at, const char *why)
 {
 	reader_note(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));

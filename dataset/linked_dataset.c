@@ -285,8 +285,7 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that an earlier call of linked_dataset_make made and that the present call did not
- * make. */
+/* Removes the links of one kind that were made by earlier calls of linked_dataset_make, but not by the present call. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));

@@ -57,8 +57,8 @@ enum reason {
 	/* Gradients need the reference to run in float64, but the reference cannot run in float64. */
 	REASON_UNSUPPORTED_DTYPE = 19,
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
-	/* error: the reference reached a limit of the sandbox (workers/sandbox/sandbox_limits.c); if it reaches the
-	 * time limit, the reason is REASON_TIMEOUT */
+	/* error: the reference reached a limit of the sandbox (workers/sandbox/sandbox_limits.c); the time limit has a
+	 * reason of its own, REASON_TIMEOUT */
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition lacks something that a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
@@ -203,7 +203,7 @@ struct latency_spread {
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
-	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; measured only if cuda_events is true */
+	struct latency_spread warm, cold; /* cold: after a flush of the L2 cache; only if cuda_events is true */
 };
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
@@ -247,9 +247,9 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full": the reference could access only its inputs and outputs. Any other text lists what else it could
-	 * access, separated by commas (docs/containment.md). NULL if this is unknown, as in a verdict of an older
-	 * version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
+	/* "full": the reference could access only its inputs and outputs. Any other text lists, separated by commas,
+	 * what it could access besides these (docs/containment.md). NULL: what it could access is unknown, as in a
+	 * verdict of an older version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
 	const char *containment;
 	/* "kept": the process that ran the reference runs several definitions. "own": the process ran only this
 	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */

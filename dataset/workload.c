@@ -68,7 +68,8 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression cannot be evaluated, or whose expression differs from the length in the line. */
+/* Reports that the expression of an axis cannot be evaluated, or that the line gives another length than the
+ * expression. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};

@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the definition's code should make inputs of a case, but has no function that can be called, returns the verdict of
- * the case. Otherwise returns NULL. */
+/* Returns the verdict of a case whose inputs the definition's code must make, if this code has no function that can be
+ * called. Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -198,7 +198,8 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	return any ? placed : inputs;
 }
 
-/* Sets the members of the job that say whether to verify outputs or gradients, and with which shapes and inputs. */
+/* Sets the members of the job that say what is verified (outputs or gradients), for which shapes, and with which
+ * inputs. */
 static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
 {
 	int count = m->problem.input_count;
@@ -359,7 +360,7 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 }
 
 /* If the description of a Python scalar says that a special number selects the default, adds a case with this number.
- * Like a case that lacks an optional input, this case is a copy of the last small case. */
+ * Apart from this number, the case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -472,8 +473,8 @@ static void make_edge_cases(struct maker *m)
 enum { CHECKED_BYTES = 4 << 20 };
 
 /* Returns true if the checks of a medium case are cheap enough, and its rows can be compared with the rows of the small
- * case. Returns false if an input contains integers: they may be indices, and then a row of the output may depend on
- * other rows of the inputs. */
+ * case. Returns false if an input contains integers: these may be the indices of rows, so that a row of the output
+ * depends on other rows of the inputs. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;

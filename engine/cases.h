@@ -56,7 +56,8 @@ struct case_options {
 struct case_options case_options_default(void);
 
 /* Selects only the case whose id is only[0]; only[1] must be NULL. Sets all sizes in the options, because the id may
- * name a case of any size. If the id names an edge case, sets `edge`; if it names a gradient case, sets `backward`. */
+ * name a case of any size. Also sets the option `edge` if it is the id of an edge case, and `backward` if it is the id
+ * of a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge reads tensors from it, the reference may read it as a file, or it is a solution. */
@@ -82,8 +83,8 @@ struct test_case {
 	/* True if --edge added this case, although --case did not select it. The verdict then never changes the
 	 * definition's status. */
 	bool beside;
-	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If the case is skipped, this
-	 * does not change the definition's status. */
+	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If such a case is skipped, the
+	 * status of its definition does not change. */
 	bool finer;
 	/* True if reftest chose the sizes and no family supports the definition, so sizes and inputs may be invalid. If
 	 * the case is skipped, but a workload case has a verdict, the skipped case does not change the definition's

@@ -37,8 +37,8 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Returns whether the case sets the value of this axis. If the case does not set it, the definition's code that
- * generates the inputs determines the value. */
+/* Returns whether the case sets the value of this axis. If it does not, the value follows from the inputs that the
+ * definition's code makes. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the

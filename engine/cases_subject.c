@@ -78,8 +78,8 @@ static void constant_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* Adds the tolerance rule of an output. A reference is run on two sets of input values. The rule for the second set of
- * values is added only if it differs from the rule for the first set. */
+/* Adds the tolerance rule of an output. A reference is run on two sets of input values. If the two sets have different
+ * rules, both rules are added, otherwise only one. */
 static void tolerance_field(struct maker *m, struct fields *fields, const struct job *job, int output)
 {
 	const char *tag = arena_printf(m->arena, "tolerance.%s", job->problem.outputs[output].name);

@@ -44,7 +44,8 @@ struct coverage {
 	/* The values without a case, for all families that have at least one definition in this run. */
 	const struct coverage_hole *holes;
 	int hole_count;
-	/* The run selects only some of the dataset's definitions, so the other definitions may fill the holes. */
+	/* True if the run selects only some of the dataset's definitions. Cases of the other definitions may then have
+	 * the values in `holes`. */
 	bool selected;
 };
 

@@ -648,8 +648,9 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. Returns false if
- * something other than the op_type determined the family, because a summary does not say how the family was found. */
+/* Returns whether a later run with the same file contents would get the same result from the store. A summary does not
+ * say how the family was found, so the function returns false if something other than the op_type determined the
+ * family. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;

@@ -8,7 +8,7 @@
 /* Returns the name of the result's definition, "op_type/name", allocated in `arena`. */
 const char *result_name(const struct result *result, struct arena *arena);
 
-/* Returns whether the case is an edge case in which the reference does not follow the convention that the case
+/* Returns whether the case is an edge case, and the reference does not follow the convention that this edge case
  * checks. */
 bool case_is_finding(const struct case_result *c);
 
@@ -22,8 +22,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 bool result_from_summary(struct result *result);
 
 /* If run.summary_lru has a summary for exactly the current contents of the definition's files, fills in the result from
- * this summary and returns true. Also moves the stored summary of the definition, which belongs to the previous file
- * contents, into run.summary_lru. */
+ * this summary and returns true. If the store has a summary for the previous contents of the files, also copies this
+ * summary into run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is

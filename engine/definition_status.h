@@ -1,6 +1,6 @@
 /* definition_status - decides for each case whether it must run or whether a stored verdict counts. Also computes the
- * status of a definition from the verdicts of its cases. These functions read the store, but they run no case and write
- * nothing. */
+ * status of a definition from the verdicts of its cases. The functions of this module read the store, but they run no
+ * case and write nothing. */
 #ifndef REFTEST_ENGINE_DEFINITION_STATUS_H
 #define REFTEST_ENGINE_DEFINITION_STATUS_H
 

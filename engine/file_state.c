@@ -146,8 +146,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. The store
- * returns all records whose paths begin with a given path; join_entry skips the records with longer paths. */
+/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. For each
+ * path, the store returns all records whose paths begin with this path. join_entry skips those with longer paths. */
 static void read_some(struct states *states, struct err *err)
 {
 	struct arena scratch = {0};

@@ -133,7 +133,7 @@ static const char *solution_word(const char *name)
 	return name[length] == '\0' ? "" : name[length] == ':' && name[length + 1] != '\0' ? name + length + 1 : NULL;
 }
 
-/* Returns whether this is the name of one of the dataset's own ground truths. */
+/* Returns whether `name` is the name of one of the dataset's own ground truths. */
 static bool is_own(const char *name)
 {
 	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 || solution_word(name) != NULL;
@@ -302,8 +302,8 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
  * that the definition names, so it does not depend on the family. */
 static const char any_family[] = "*";
 
-/* Appends the ground truth that calls the function `fi_api`. The call is part of the ground truth's version, because no
- * other field of a fingerprint contains the call. */
+/* Appends the ground truth that calls the function `fi_api`. The version of this ground truth contains the call,
+ * because no other field of a fingerprint contains it. */
 static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
 		       struct arena *arena)
 {

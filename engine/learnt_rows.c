@@ -57,8 +57,8 @@ static struct verdict *with_failed_check(const struct verdict *verdict, int at, 
 	return out;
 }
 
-/* Returns a copy of the verdict with a finding about the check. Used instead of a failed verdict if a ground truth
- * decided the case. */
+/* Returns a copy of the verdict with a finding about the check. If a ground truth decided the case, this copy is used
+ * instead of a failed verdict. */
 static const struct verdict *with_finding(const struct case_result *c, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);

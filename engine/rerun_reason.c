@@ -270,8 +270,8 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 }
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
- * preferred to verdicts from a CPU, and then newer verdicts to older ones. Sets `*nearest` to the index of the verdict
- * that meets the most conditions, and `*lack` to the first condition that it does not meet. */
+ * preferred to verdicts from a CPU, and then newer verdicts to older ones. Also finds the verdict that meets the most
+ * conditions: sets `*nearest` to its index, and `*lack` to the first condition that this verdict does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

@@ -39,7 +39,7 @@ enum lack {
 	LACK_TRUTH,
 	LACK_VERSION,
 	LACK_TORCH,
-	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
+	LACK_NONE, /* the verdict meets every condition (but with --force, no stored verdict counts) */
 	/* This value has the largest number, because counters on disk already use the smaller numbers. Its condition is
 	 * therefore checked last. */
 	LACK_CONTAINMENT,

@@ -158,7 +158,7 @@ static void add_programs(struct result *result, struct task *task)
 }
 
 /* Looks up the time that the last run of a case took, and returns the time that the next run is expected to take. An
- * urgent run does not look up this time in the store, because a user waits. */
+ * urgent run does not look up this time, so that it can start its cases sooner. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -465,7 +465,7 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-/* `candidate` is the number of the solution that is verified instead of the reference; 0 stands for the reference. */
+/* `candidate` is the number of the solution to verify, from 1, or 0 to verify the reference. */
 static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;

@@ -159,9 +159,9 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file; valid if `definition` is not NULL */
-	/* The dataset's own ground truths of the definition. The first element is the file in truths/ (or, if `base` is
-	 * set, the older version of the reference), the second is the definition's chain, and the others are its
-	 * solutions. Valid if `definition` is not NULL. */
+	/* The dataset's own ground truths of the definition. The first element is the file in truths/. If `base` is
+	 * set, it is the older version of the reference instead. The second element is the definition's chain. The
+	 * others are its solutions. Valid if `definition` is not NULL. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
@@ -233,8 +233,7 @@ struct run {
 	/* what the references of this run were able to access, in the form of verdict.containment; NULL: no reference
 	 * ran */
 	const char *containment;
-	/* `containment` as sentences; "" if it lists nothing that references were able to access; NULL: no reference
-	 * ran. */
+	/* One sentence for each gap in `containment`; "" if there was no gap; NULL: no reference ran. */
 	const char *gaps;
 	const char *not_stored;  /* the reason why verdicts could not be stored; NULL: they could be stored */
 	bool interrupted;

@@ -158,7 +158,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns a queue entry for those jobs of a task that have no result, or NULL if every job has a result. */
+/* Returns a queue entry with the jobs of a task that have no result yet, or NULL if every job has a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -380,7 +380,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* A layer of the sandbox counts as present only if the runner of every device has this layer. */
+/* Reports a layer of the sandbox as present only if the runners of all devices have it. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;
