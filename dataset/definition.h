@@ -38,7 +38,7 @@ struct axis {
 struct tensor_spec {
 	const char *name;
 	enum dtype dtype;
-	int rank;             /* RANK_SCALAR for "shape": null, a Python scalar; 0 for "shape": [], a 0-D tensor */
+	int rank;             /* RANK_SCALAR: a Python scalar ("shape": null); 0: a 0-D tensor ("shape": []) */
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; only inputs can be optional */
 	const char *description; /* "" when absent */

@@ -181,7 +181,7 @@ static void simple_line(struct python_parser *p)
 /* --- compound statements ------------------------------------------------------------------------------------- */
 
 /* The clauses that may follow a statement. */
-enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* one of the clauses in the mask must follow */ };
+enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* one of the clauses that are set must follow */ };
 
 static void statements(struct python_parser *p);
 

@@ -368,8 +368,8 @@ static void skip_brace(struct python_tokens *t, const struct string *string, int
 		python_tokens_fail(t, string->from, "a '}' of the f-string closes nothing");
 }
 
-/* Skips a string from its opening quote to its closing quote. `string` has the properties that the string's prefix
- * sets. */
+/* Skips a string from its opening quote to its closing quote. `string` says which kind of string it is (raw, bytes,
+ * f-string, …). */
 static void scan_quoted(struct python_tokens *t, struct string *string, int depth)
 {
 	if (depth > STRINGS)

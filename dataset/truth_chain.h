@@ -28,7 +28,7 @@ struct chain_scope {
 	int axis_count, input_count, output_count;
 };
 
-/* A tensor that exists only between steps. */
+/* A tensor that a step makes only for later steps: it is not an output of the definition. */
 struct chain_tensor {
 	const char *name;
 	enum dtype dtype;

@@ -276,7 +276,8 @@ struct verdict {
 	int region_count;
 	const struct difference_map *differences;
 	int difference_count;
-	/* The checks of a case without ground truth, in the order in which they were made. Empty for other cases. */
+	/* The results of the checks that need no ground truth, in the order in which the checks were made. Empty if no
+	 * check was made. */
 	const struct check *checks;
 	int check_count;
 };

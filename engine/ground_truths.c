@@ -335,8 +335,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 }
 
 /* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a ground truth that
- * cannot be used, and whose message says that there is no such solution. With "auto", this is not necessary, because
- * "auto" also uses other ground truths. */
+ * cannot be used, and whose message says that there is no such solution. With "auto", nothing is appended in this case,
+ * because "auto" also uses other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -2,9 +2,9 @@
  * run.
  *
  * A stored verdict that does not count has a "lack". The lack is the first condition that the verdict does not meet
- * (enum lack). If no verdict counts, the run reports what the closest verdict lacks. If several verdicts count, a
- * verdict from a GPU is preferred to a verdict from a CPU. If the kind of device is the same, the newer verdict is
- * preferred. Failed verdicts count in the same way as passed verdicts. */
+ * (enum lack). If no verdict counts, the run reports the lack of the verdict that meets the most conditions. If several
+ * verdicts count, a verdict from a GPU is preferred to a verdict from a CPU. If the kind of device is the same, the
+ * newer verdict is preferred. Failed verdicts count in the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
 #include <string.h>

@@ -174,7 +174,7 @@ struct result {
 };
 
 /* The writes to the store that are delayed until the end of the run. An urgent run delays all its writes. Other runs
- * delay only the `latest` record of a case whose stored verdict counted. */
+ * delay only the `latest` records of the cases that did not run, because a stored verdict counted. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */

@@ -12,8 +12,8 @@ static bool is_new(const struct case_result *c)
 	return !c->cached || c->shared || c->fetched;
 }
 
-/* Returns whether the `latest` record of the case in the store refers to this verdict. If it does, a cached verdict
- * need not be written again. */
+/* Returns whether the `latest` record of the case in the store refers to this verdict. If this returns true, a verdict
+ * from the store need not be written again. */
 static bool latest_is_current(struct result *result, const char *name, const struct case_result *c)
 {
 	struct latest latest;

@@ -238,7 +238,7 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 		id++;
 	/* A quoted key "hook.strict" at top level is not the key `strict` of the table [hook]. */
 	if (id == SETTING_COUNT || (*table == '\0') != (strchr(rows[id].name, '.') == NULL))
-		/* An error, because otherwise a misspelt setting would silently have no effect. */
+		/* This is an error: otherwise, a misspelt setting would silently have no effect. */
 		return unknown_key(reader, value, key);
 	if ((rows[id].kind == TOML_FLAG ? read_flag : read_value)(reader, (enum setting_id)id, value, &text) < 0)
 		return -1;

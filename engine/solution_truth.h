@@ -1,4 +1,4 @@
-/* solution_truth - reads the dataset's solutions as programs. Their files are
+/* solution_truth - reads the solutions of a dataset, so that they can run as ground truths. Their files are
  * solutions/{author}/{op_type}/{definition}/{name}.json; the folder of the author may be missing. `--ground-truth
  * solution` uses solutions as ground truths. `verify --solutions` compares solutions with the ground truths that
  * verified the reference.
