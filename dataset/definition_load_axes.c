@@ -173,7 +173,7 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 }
 
 /* Tries some lengths of the var axes. Adds a note if an expression cannot be evaluated with any of these lengths, for
- * example `8 // (n - n)`. It is no error, because the lengths of the workloads may work. */
+ * example `8 // (n - n)`. This is no error: with the lengths of the workloads, the expression may have a value. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};

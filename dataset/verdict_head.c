@@ -153,7 +153,7 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 
 int64_t verdict_time(const char *text, size_t length)
 {
-	/* inside a string of JSON, a quote is escaped, so a string cannot contain the text that is searched for */
+	/* JSON escapes a quote inside a string, so this search finds no part of a string */
 	static const char key[] = "\"time\": ";
 	const char *at = memmem(text, length, key, sizeof key - 1), *end = text + length;
 	int64_t time = 0;

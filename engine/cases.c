@@ -220,7 +220,7 @@ static void ask(struct maker *m, struct job *job, const struct input_source *inp
 	job->inputs = all;
 }
 
-/* Converts the job into the parameter of an op family's functions. */
+/* Converts the job to a struct op_case, which the functions of op families take. */
 static struct op_case op_case_of(const struct maker *m, const struct job *job, enum op_contents states)
 {
 	struct op_case c = {.problem = &job->problem,
@@ -261,8 +261,8 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. A limit
- * of 0 becomes the smallest number above 0. */
+/* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. If the
+ * line sets the limit 0, returns the smallest number above 0. */
 static double error_cap_of(const struct maker *m)
 {
 	if (maker_op(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)

@@ -1,12 +1,12 @@
 /* learnt_rows - checks whether the rows of a definition's later cases are as independent as the rows of its first
  * cases.
  *
- * For each case, the check `rows` (docs/verify.md) finds the axes along which the rows are independent of each other,
- * so that each row of the outputs depends only on the same row of the inputs. If the rows depend on each other in every
- * case, they do so by the nature of the operation, which is no mistake. If the rows along an axis are independent in
- * one case but not in a later case, the reference handles some sizes differently. The check then fails in the later
- * case. If a ground truth decides the later case, the case gets a finding instead. This failure or finding depends on
- * other cases, so it is not written to the store: a stored verdict must not depend on other cases. */
+ * For each case, the check `rows` (docs/verify.md) finds the axes along which the rows are independent. This means that
+ * each row of the outputs depends only on the same row of the inputs. If the rows depend on each other in every case,
+ * they do so by the nature of the operation, which is no mistake. If the rows along an axis are independent in one case
+ * but not in a later case, the reference handles some sizes differently. The check then fails in the later case. If a
+ * ground truth decides the later case, the case gets a finding instead. This failure or finding depends on other cases,
+ * so it is not written to the store: a stored verdict must not depend on other cases. */
 #ifndef REFTEST_ENGINE_LEARNT_ROWS_H
 #define REFTEST_ENGINE_LEARNT_ROWS_H
 

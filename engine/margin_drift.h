@@ -26,7 +26,7 @@ enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 struct margin_drifts {
 	const struct margin_drift *items; /* sorted by `to.margin`, the largest first */
 	int count;
-	int never_compared; /* the number of definitions without two verdicts that can be compared */
+	int never_compared; /* the number of definitions for which no two verdicts can be compared */
 };
 
 /* Returns, for each definition, device class and ground truth, the case whose margin moved most. If `each` is true,

@@ -15,8 +15,8 @@
  *
  * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
  * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both of
- * these keys contain the version of builtin. Otherwise both contain the word "library", but not which library it was: a
- * machine without a GPU accepts verdicts by any version of any library.
+ * these keys contain the version of builtin. Otherwise both contain the word "library" instead of a library's name and
+ * version: a machine without a GPU accepts verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H
@@ -37,8 +37,8 @@ struct remote_keys {
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
 /* Returns the keys under which the remote may have a verdict that counts for this run:
- * - the keys of verdicts from this machine's own device class. They are verdicts by several of `truths` and verdicts by
- *   the first of `truths`, or, if `truths` is empty, verdicts without a ground truth;
+ * - the keys of verdicts from this machine's own device class. Such verdicts are by the first of `truths`, or by
+ *   several of `truths`. If `truths` is empty, they are verdicts without a ground truth;
  * - if the run accepts verdicts from another device class or from any GPU, the keys of these verdicts. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);
