@@ -138,9 +138,9 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether the dataset's settings determine a bound of any output. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. Its bounds come from the object "tolerance" of the definition if it gives
- * them, otherwise from `dataset` (case_options.dataset_by_dtype, or NULL), and otherwise from `family`, the rule of the
- * op family. */
+/* Returns the tolerance rule of an output. Each bound comes from the first of these that gives it: the output's
+ * "tolerance" in the definition, the definition's "tolerance" at top level, `dataset` (case_options.dataset_by_dtype,
+ * or NULL), and `family`, the rule that applies without any of them. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

@@ -44,8 +44,9 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* For a definition without a family, adds facts that the definition's descriptions state and on which some checks
- * depend: whether the reference draws random samples, which inputs it overwrites, and of which kinds its inputs are. */
+/* For a definition without a family, adds the facts that some checks read from the text of the definition (names,
+ * descriptions, tags and constraints): whether the reference draws random samples, which inputs it overwrites, and of
+ * which kinds its inputs are. */
 static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
