@@ -74,7 +74,8 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			/* SAMPLE if the evaluation failed, because it may succeed with other lengths */
+			/* if the evaluation failed (for example, divided by zero), `value` is still SAMPLE; other
+			 * lengths may work */
 			axis[i] = value;
 			progress = true;
 		}
@@ -97,8 +98,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor. Returns whether each axis with an expression then equals the
- * value of its expression. */
+/* Chooses values for the axes that occur in no tensor, and keeps the values of the other axes. Returns whether the row
+ * then satisfies the expressions of all axes. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

@@ -227,8 +227,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Lists the axes that constraints name, because only these axes may change. An axis that more constraints name comes
- * later, because the values of the other axes often follow from its value. */
+/* Sets s->order to the axes that may change: the axes that constraints name. An axis that many constraints name comes
+ * last in this order. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;
@@ -263,8 +263,8 @@ static bool search_all(struct search *s, int64_t *row)
 	for (int changing = 1; changing <= s->count; changing++)
 		if (search_with(s, changing, row))
 			return true;
-	/* the reverse order helps with constraints such as `size == m * 128`: m, which constraints name more often,
-	 * gets its value first, and the value of `size` follows from it */
+	/* In the reverse order, the axis that the most constraints name gets its value first. This helps with
+	 * constraints such as `size == m * 128`: the value of `size` follows from the value of m. */
 	reverse_order(s);
 	return search_with(s, s->count, row);
 }

@@ -9,8 +9,8 @@
 
 /* A recursive-descent parser with one token of lookahead (dataset/constraint_tokens.h) evaluates a constraint during
  * parsing. The state of a value is known, unknown, or wrong, i.e. an error prevented its computation
- * (dataset/constraint_values.h). A caller that checks only the syntax passes no values. A syntax error stops the
- * parser. */
+ * (dataset/constraint_values.h). If a caller only wants to check the syntax, it passes no axis values and no tensors,
+ * so all values are unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
 /* A part of the constraint's text, and the value of this part, for the message about a false constraint. */
@@ -87,7 +87,8 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	return value_readable(spec->dtype, false) ? value_element(&p->known, v) : unreadable(p, spec, at);
 }
 
-/* Applies an operator to two numbers. If one of the numbers is unknown or wrong, the result is unknown or wrong. */
+/* Applies an operator to two numbers. If a number has the state UNKNOWN or WRONG, the result has the same state; WRONG
+ * prevails over UNKNOWN. */
 static struct value combine(struct parser *p, const char *sign, struct value a, const char *at_a, struct value b,
 			    const char *at_b)
 {
@@ -113,7 +114,8 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Does the same as spot(), but first drops the values that were recorded for parts of this text. */
+/* Records the value of a whole text with spot(), and removes the values that spot() has recorded for parts of this
+ * text. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -520,8 +522,8 @@ static struct value contained(struct parser *p, struct value left, bool negated)
 	return value_integer(found != negated);
 }
 
-/* Returns the result of one comparison. Writes the right operand to `right`, because it is also the left operand of the
- * next comparison in a chain. */
+/* Returns the result of one comparison. Also writes the right operand to `right`: in a < b < c, b is the left operand
+ * of the next comparison. */
 static struct value compare_once(struct parser *p, const char *sign, struct value left, struct value *right)
 {
 	bool negated = sign[0] == 'n';
@@ -685,7 +687,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether `v` is an integer that can be the length of an axis. If so, writes it to `out`. */
+/* Returns whether `v` is an integer that can be the length of an axis, and if it is, writes this integer to `out`. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -764,8 +766,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text has another form, if one side has no
- * known value, or if the difference of two integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is no equation, if the value of a
+ * side is unknown, or if the difference may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;

@@ -37,9 +37,9 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 					 int64_t *value, struct err *why);
 
 /* Computes unknown axes from their expressions, and from constraints of the form `axis == expression` or `expression ==
- * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * both steps until no further axis gets a value. Writes the values to `axis`, and returns the number of computed
- * axes. */
+ * axis`. Also solves other equations that are linear in their only unknown axis, such as `hidden == 2 * half`.
+ * Evaluates the expressions and constraints again and again until no further axis gets a value. Writes the values to
+ * `axis`, and returns the number of computed axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

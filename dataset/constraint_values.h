@@ -41,8 +41,8 @@ struct known {
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
 	/* The constraint's text, which messages quote; NULL if the caller adds the text to the messages. */
 	const char *text;
-	/* False while the parser is in an operand that cannot change the result, such as the right operand of `or`
-	 * after a true left operand. The operand is then parsed, but not evaluated. */
+	/* If false, the parser is in an operand that cannot change the result, so it parses this operand, but does not
+	 * evaluate it. An example is the right operand of `or` after a true left operand. */
 	bool live;
 	struct err wrong;			 /* message about the first error of the evaluation */
 	const char *unknown;			 /* name of the first value that was missing, or NULL */
@@ -54,8 +54,7 @@ struct value value_real(double number);
 /* Returns an unknown value. `name` is the axis or input whose value is missing. */
 struct value value_unknown(struct known *k, const char *name);
 
-/* Returns a known value as a number. A long double represents every int64 and every double exactly. If a machine has a
- * shorter long double, the two operands of a comparison are at least rounded in the same way. */
+/* Returns a known value as a number. A long double represents every int64 and every double exactly. */
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 

@@ -179,17 +179,16 @@ struct folder {
 	size_t length; /* length of the path in bytes */
 };
 
-/* The name of an entry of a directory: the position of the name in `entries.names`, and its sort key. The key is the
- * eight bytes of the name that follow the common prefix of all names. (Thousands of names in a directory often share a
- * long prefix.) Few names have equal keys, so few names must be compared as strings. */
+/* The name of an entry of a directory: the position of the name in `entries.names`, and its sort key. The names in a
+ * directory often share a long prefix, so the key is the eight bytes of the name after this prefix. Only names with
+ * equal keys must be compared as strings. */
 struct entry {
 	uint64_t key;
 	uint32_t at, length;
 };
 
-/* The names in one directory that the scan looks for. If no file has changed, a run spends much of its time on cache
- * misses. Therefore `names` stores the names close together in memory, and the paths are allocated in sorted order. The
- * caller frees `list` and `names`. */
+/* The names in one directory that the scan looks for. To avoid misses of the CPU's caches, `names` stores all names in
+ * one buffer, and the paths are allocated in sorted order. The caller frees `list` and `names`. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
@@ -239,7 +238,8 @@ static size_t common_bytes(const struct entries *entries)
 	return same;
 }
 
-/* Returns the first eight bytes of a text as a number. If one text sorts before another, its number is not larger. */
+/* Returns the first eight bytes of a text as a number. The numbers of two texts have the same order as the texts, or
+ * are equal. */
 static uint64_t key_of(const char *text)
 {
 	uint64_t key = 0;
@@ -531,8 +531,9 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 }
 
 /* Pairs definitions with workload files. The lists of definitions and of workload files have the same order, so one
- * merge pairs them. A name that contains ".json" is an exception: the 'l' of ".jsonl" changes its place in the order.
- * If the merge finds no workload file for a definition, the file is therefore looked up separately. */
+ * merge pairs them. The order differs only for names such as "a" and "a.json": "a.json" sorts before "a.json.json", but
+ * "a.jsonl" sorts after "a.json.jsonl". If the merge finds no workload file for a definition, the file is therefore
+ * looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);

@@ -77,8 +77,8 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
                  struct err *err);
 
 /* Checks that the folders of the dataset can be read, and sets `problems` to the messages about those that cannot. Does
- * not call stat for the files in the folders. This function is for callers whose list of files comes from git's index,
- * because the index does not show which folders cannot be read. */
+ * not call stat for the files in the folders. Call this if the list of files comes from git's index: the index does not
+ * show which folders cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,

@@ -43,8 +43,8 @@ int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 		return 0;
 	for (int i = 0; i < tensor->rank; i++) {
 		int64_t size = axis[tensor->axis[i]],
-			/* A dimension of size 0 counts as 1. Otherwise the product would be 0 even if the other
-			 * dimensions are too large. */
+			/* A dimension of size 0 counts as 1, so that other dimensions that are too large are still
+			 * found. */
 			counted = size < 1 ? 1 : size;
 
 		empty = empty || size == 0;

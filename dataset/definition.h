@@ -38,11 +38,12 @@ struct axis {
 struct tensor_spec {
 	const char *name;
 	enum dtype dtype;
-	int rank;             /* RANK_SCALAR for "shape": null, a Python scalar; 0 for "shape": [], a 0-D tensor */
+	int rank;             /* RANK_SCALAR: a Python scalar ("shape": null); 0: a 0-D tensor ("shape": []) */
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; only inputs can be optional */
 	const char *description; /* "" when absent */
-	/* the name of the argument of the reference's function if it may differ from `name`; otherwise NULL */
+	/* the name of the parameter through which the reference gets this tensor; NULL: the parameter is called
+	 * `name` */
 	const char *param;
 };
 
@@ -59,8 +60,8 @@ struct input_code {
 	const char *function; /* the name of the function; NULL: there is none */
 	const char *missing;  /* the reason why `function` is NULL; otherwise NULL */
 	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
-	/* For each axis: whether its value is passed to the function. The values of the other var axes come from the
-	 * shapes of the tensors that the function returns. */
+	/* given[i] says whether the value of axis i is passed to the function. If the value of a var axis is not
+	 * passed, it follows from the shapes of the tensors that the function returns. */
 	const bool *given;
 };
 
@@ -76,8 +77,9 @@ struct definition {
 	const char *const *axis_descriptions; /* one description for each axis; "" when absent */
 	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of the axis's
 	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
-	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes. A
-	 * size or an expression in a "shape" also becomes an axis, whose name is the text in the "shape". */
+	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes.
+	 * If a "shape" contains a number or an expression instead of the name of an axis, definition_load adds an axis
+	 * for it, and the name of this axis is that text. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
@@ -130,8 +132,8 @@ struct definition {
 };
 
 /* Returns whether a call of the reference's function must be fitted to the function's parameters. A fitted call omits
- * each input for which the function has no parameter, and each input that is None and whose parameter has a default. A
- * call that need not be fitted passes every input by name. */
+ * each input for which the function has no parameter. It also omits each input that is None, if the parameter has a
+ * default. A call that need not be fitted passes every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or of the input with the name `name`, or -1 if there is none. */

@@ -150,8 +150,8 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be present. The member must equal `place`: for "name", the file's name without
- * its suffix; for "op_type", the name of the file's folder. NULL: the path is unknown. */
+/* Reads "name" or "op_type", which must be present. If `place` is not NULL, the member must equal it. For "name",
+ * `place` is the file's name without its suffix; for "op_type", it is the name of the file's folder. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -244,8 +244,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Returns whether a text in a shape is a size or an expression. The caller has checked that it is not the name of an
- * axis. A text that is no expression either may be a misspelt name of an axis. */
+/* Returns whether a text in a shape is a size or an expression. The caller has checked that the text is not the name of
+ * an axis. If this function returns false, the text is probably a misspelt name of an axis. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
@@ -569,7 +569,7 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this is a relative path without "//", without a '/' at the end, and without components that begin
+/* Returns whether `path` is a relative path without "//", without a '/' at the end, and without components that begin
  * with '.'. */
 static bool is_plain_path(const char *path)
 {

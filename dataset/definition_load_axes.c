@@ -23,8 +23,8 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the text of an expression. Only when all axes are read, read_expressions checks whether the expression can be
- * evaluated. */
+/* Reads the text of an expression, without evaluating it. After all axes are read, read_expressions checks whether the
+ * expression can be evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};
@@ -158,8 +158,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* Sets each var axis without an expression to `length` plus a multiple of `step`, so that the lengths differ if `step`
- * is not 0. Computes the other var axes. */
+/* Gives each var axis without an expression the length `length` plus a multiple of `step`; if `step` is not 0, all
+ * these lengths differ. Then computes the var axes that have expressions. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -173,7 +173,7 @@ static int compute_with(const struct reader *r, int64_t length, int64_t step, in
 }
 
 /* Tries some lengths of the var axes. Adds a note if an expression cannot be evaluated with any of these lengths, for
- * example `8 // (n - n)`. This need not be an error, because workloads may have other lengths. */
+ * example `8 // (n - n)`. This is no error: with the lengths of the workloads, the expression may have a value. */
 static void note_uncomputable(struct reader *r, const struct json_step *axes)
 {
 	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};
@@ -213,8 +213,8 @@ int read_axes(struct reader *r, const cJSON *json)
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
-/* Adds a note that the constraint cannot be checked. This is not an error, because any Python expression may be a
- * constraint. */
+/* Adds a note that the constraint cannot be checked. This is not an error: a constraint may be any Python expression,
+ * and reftest can check only some of them. */
 static void note_unchecked(struct reader *r, const struct json_step *at, const char *why)
 {
 	reader_note(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));

@@ -44,7 +44,7 @@ int reader_members(struct reader *r, const cJSON *json, const char *key, int mos
 
 /* definition_load_left_out.c */
 
-/* Returns why cases do not pass an input to the reference, or NULL if they pass it. */
+/* If cases do not pass this input to the reference, returns the reason; otherwise returns NULL. */
 const char *why_input_is_left_out(const cJSON *input);
 
 /* definition_load_axes.c */

@@ -36,8 +36,9 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 	arena_free(&scratch);
 }
 
-/* Checks the syntax of the reference, and finds the function that reftest calls. Accepts the reference if
- * entry_point_find is unsure; if it does have a syntax error, its cases report the error when they run. */
+/* Checks the syntax of the reference, and finds the function that reftest calls. If entry_point_find cannot tell
+ * whether the reference is valid Python, accepts the reference. A syntax error is then reported by the cases, when they
+ * run. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;

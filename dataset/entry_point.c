@@ -4,8 +4,8 @@
 
 static const char run_name[] = "run", reference_suffix[] = "_reference";
 
-/* Returns whether FlashInfer's tracer gives references a name of this form. Rejects names that are not ASCII, because
- * Python normalizes them: in the module, the function may have another name. */
+/* Returns whether FlashInfer's tracer gives references a name of this form. Returns false for a name that is not ASCII:
+ * Python normalizes such a name, so the module may have the function under another name. */
 static bool is_reference_name(const char *name)
 {
 	size_t length = strlen(name), suffix = sizeof reference_suffix - 1;

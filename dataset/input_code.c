@@ -21,8 +21,9 @@ static const struct python_function *function_of_init(const struct python_outlin
 	return outline->function_count == 1 && !outline->functions[0].is_async ? &outline->functions[0] : NULL;
 }
 
-/* Returns whether the value of this axis must be passed to the function: the function has a parameter with the name of
- * the axis and without a default, or it has no such parameter but has **kwargs. */
+/* Returns whether the value of the axis must be passed to the function. If the function has a parameter with the name
+ * of the axis, the value must be passed if the parameter has no default. Otherwise the value must be passed if the
+ * function has **kwargs. */
 static bool needs(const struct python_function *function, const char *axis)
 {
 	bool takes_any = false;

@@ -226,8 +226,8 @@ static int add_file(struct maker *maker, const char *path)
 			      NULL);
 }
 
-/* Adds the definitions of a folder. If the folder is a problem, adds its one definition. Otherwise adds the definitions
- * of the subfolders that are problems, and the definitions among the folder's files. */
+/* Adds the definitions of a folder. If the folder has a file definition.json, adds only this definition. Otherwise adds
+ * the definition.json of each subfolder that has one, and each file in the folder that is a definition. */
 static int add_folder(struct maker *maker, const char *folder)
 {
 	int before = maker->definitions;
@@ -285,8 +285,7 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that an earlier call of linked_dataset_make made and that the present call did not
- * make. */
+/* Removes the links of one kind that were made by earlier calls of linked_dataset_make, but not by the present call. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));

@@ -27,8 +27,9 @@ int linked_dataset_make(const char *const *paths, int count, char *root, size_t 
  * elsewhere. */
 bool linked_dataset_is_root(const char *root);
 
-/* linked_dataset_is_problem returns whether a folder is a problem, i.e. whether it contains a file definition.json.
- * linked_dataset_has_problems returns whether the folder is a problem or one of its subfolders is a problem. */
+/* A folder that contains a file definition.json is called a problem, as in SOL-ExecBench. linked_dataset_is_problem
+ * returns whether the folder is a problem, linked_dataset_has_problems whether the folder or one of its subfolders is a
+ * problem. */
 bool linked_dataset_is_problem(const char *folder);
 bool linked_dataset_has_problems(const char *folder);
 

@@ -13,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum bracket {
-	BRACKET_GROUP, /* around an expression or a list of targets */
+	BRACKET_GROUP, /* brackets that only group an expression or a list of targets */
 	BRACKET_CALL,
 	BRACKET_SUBSCRIPT,
 	BRACKET_ITEMS, /* { } */
@@ -28,10 +28,10 @@ enum statement {
 	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound by the statement */
 };
 
-/* What comes next in a def or class statement. */
+/* The next part of a def or class statement that the reader expects: its name, or the brackets after the name. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
-/* Whether the names that are read now are the targets of `for` or `as`, which the statement binds. */
+/* Whether the reader is between `for` and `in`, or after `as`. The statement binds the names that stand there. */
 enum targets { TARGETS_NONE, TARGETS_FOR, TARGETS_AS };
 
 struct names {
@@ -43,7 +43,7 @@ struct reader {
 	struct python_tokens t;
 	struct arena *arena;
 	struct python_token before, token, after; /* `after` equals t.token */
-	struct names bound, used, candidates; /* candidates: the names of the statement that are targets if '=' follows */
+	struct names bound, used, candidates; /* candidates: names that are bound if '=' follows */
 	enum bracket bracket[PYTHON_BRACKETS];
 	int lambda[PYTHON_BRACKETS]; /* the bracket depths of the lambdas whose ':' was not read yet */
 	int depth, lambdas;
@@ -98,7 +98,8 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : (one->length > other->length) - (one->length < other->length);
 }
 
-/* Names that exist in every module although no statement binds them, and `_`, which gettext often adds. */
+/* Returns whether the token is a name that every module can use without defining it, such as `len`. `_` also counts,
+ * because gettext often defines it. */
 static bool is_builtin(const struct python_token *token)
 {
 	static const char *const names[] = {
@@ -336,7 +337,8 @@ static void keyword(struct reader *r)
 	}
 }
 
-/* Returns whether the token begins a `match`, `case` or `type` statement, or a statement that looks like one. */
+/* Returns whether the token begins a statement with the keyword `match`, `case`, `type` or `lazy`, or a statement that
+ * looks like one. */
 static bool is_soft_keyword(const struct reader *r)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"}, *const others[] = {"=", ".", ",", ":", ";"};
@@ -359,8 +361,8 @@ static void first_token(struct reader *r)
 	r->begins = false;
 }
 
-/* Returns whether a string may bind a name. An f-string is one token, so a name that is bound by an expression inside
- * it would be missed. */
+/* Returns whether a string may contain an assignment expression, as in f"{(n := 3)}". An f-string is one token, so the
+ * reader does not see the names that such an expression binds. */
 static bool may_bind(const struct python_token *string)
 {
 	return memchr(string->at, '(', string->length) != NULL && memmem(string->at, string->length, ":=", 2) != NULL;

@@ -181,7 +181,7 @@ static void simple_line(struct python_parser *p)
 /* --- compound statements ------------------------------------------------------------------------------------- */
 
 /* The clauses that may follow a statement. */
-enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* at least one of these clauses must follow */ };
+enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* one of the clauses that are set must follow */ };
 
 static void statements(struct python_parser *p);
 
@@ -206,8 +206,8 @@ static void block(struct python_parser *p)
 		next(p);
 }
 
-/* Reads the block of a def or class. In the block, loops and functions around the def or class do not count: they do
- * not make `break` or `return` valid. Names that the block binds are not names of the module. */
+/* Reads the block of a def or class. A loop or function around the def or class does not make `break` or `return` valid
+ * in the block. If the block assigns to a name, this does not bind the name in the module. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;
@@ -395,7 +395,7 @@ static const struct {
 	void (*read)(struct python_parser *p);
 	/* The clause that the keyword begins, for example ELSE. 0: the keyword begins a new statement. */
 	int needs;
-	int then;  /* the clauses that may follow */
+	int then;  /* the clauses that may follow this clause */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
     {"elif", if_clause, ELIF, ELIF | ELSE},
@@ -412,7 +412,8 @@ static const struct {
     {"@", decorated_statement, 0, 0},
 };
 
-/* Returns whether the line begins with a word that is a keyword at this place only in some versions of Python. */
+/* Returns whether the line begins with a word that is a keyword only at the beginning of some statements: `match`,
+ * `case`, `type` or `lazy`. */
 static bool at_soft_keyword(const struct python_parser *p)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"};
@@ -423,9 +424,9 @@ static bool at_soft_keyword(const struct python_parser *p)
 	return false;
 }
 
-/* Skips a line that begins with `match`, `case` or `type`, and its block. The parser does not know the grammar of
- * `match`, `case` and `type` statements. Also skips a line in which one of these words is an ordinary name, because
- * such lines are rare. */
+/* Skips a line that begins with `match`, `case`, `type` or `lazy`, and its block. The parser does not know the grammar
+ * of these statements. It does not examine whether the word is a keyword in this line or an ordinary name, because
+ * lines with such a name are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -488,9 +489,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. The cause of the error may be an earlier bracket that is never closed. If a bracket is open
- * at the error, reads on to the end of the text. If this bracket is still open there, reports it instead of the
- * error. */
+/* Call this after a syntax error: its cause may be an earlier bracket that is never closed. If a bracket is open at the
+ * error, reads on to the end of the text. If the outermost open bracket is not closed by then, reports this bracket
+ * instead of the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

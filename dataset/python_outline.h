@@ -2,8 +2,8 @@
  * source.
  *
  * The source is parsed, but not run. The parser is less strict than CPython. It reports an error only if every version
- * of CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, `match`
- * and `case` lines, and type parameters are not parsed. */
+ * of CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, type
+ * parameters, and lines that begin with `match`, `case`, `type` or `lazy` are not parsed. */
 #ifndef REFTEST_DATASET_PYTHON_OUTLINE_H
 #define REFTEST_DATASET_PYTHON_OUTLINE_H
 

@@ -1,7 +1,7 @@
 /* python_parser - the state of a parser of Python. Also has functions that test the current token or report an error at
- * it. After an error, the current token is the end token, so every loop of the parser ends. Statements nest at most
- * PYTHON_INDENTS deep, and brackets PYTHON_BRACKETS deep. `depth` limits the nesting of constructs without brackets
- * (lambda, else). */
+ * it. After an error, the current token is the end token, so every loop of the parser ends. The nesting has three
+ * limits: PYTHON_INDENTS for blocks, PYTHON_BRACKETS for brackets, and PYTHON_DEPTH for nested expressions, such as
+ * `lambda: lambda: 0`, which need no brackets. */
 #ifndef REFTEST_DATASET_PYTHON_PARSER_H
 #define REFTEST_DATASET_PYTHON_PARSER_H
 
@@ -103,8 +103,8 @@ static inline void expect(struct python_parser *p, const char *text)
 	expected(p, what);
 }
 
-/* If `wanted` was among the names that were read since the last call of bind_nothing, records that the statement may
- * bind it. */
+/* Call this if the statement may bind the names that were read since the last call of bind_nothing. If the wanted name
+ * is one of them, and the statement is not inside a function or a class, sets `binds_wanted`. */
 static inline void bind_mentioned(struct python_parser *p)
 {
 	if (p->mentioned && !p->in_namespace)

@@ -122,8 +122,8 @@ static uint32_t code_of(const char *text, size_t length)
 	return 0;
 }
 
-/* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. Knows only
- * the characters with which word processors and chats replace quotes, dashes and spaces. */
+/* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. Recognizes
+ * only the characters with which word processors and chats replace quotes, dashes and spaces. */
 static bool is_punctuation(uint32_t code)
 {
 	return (code >= 0xA0 && code <= 0xA9) || (code >= 0x2000 && code <= 0x203E) ||
@@ -368,8 +368,8 @@ static void skip_brace(struct python_tokens *t, const struct string *string, int
 		python_tokens_fail(t, string->from, "a '}' of the f-string closes nothing");
 }
 
-/* Skips a string from its opening quote to its closing quote. `string` has the properties that the string's prefix
- * sets. */
+/* Skips a string from its opening quote to its closing quote. `string` says which kind of string it is (raw, bytes,
+ * f-string, …). */
 static void scan_quoted(struct python_tokens *t, struct string *string, int depth)
 {
 	if (depth > STRINGS)

@@ -23,8 +23,8 @@ static int expected(struct reader *r, const struct json_step *at, const char *wh
 	return json_expected(&r->text, at, found, r->err, what);
 }
 
-/* Adds a note for each unknown field that resembles a field of the schema. Other unknown fields may belong to newer
- * versions of the schema. */
+/* Adds a note for each unknown field that resembles a field of the schema. An unknown field that resembles none may
+ * belong to a newer version of the schema, so it gets no note. */
 static void note_misspelt(struct reader *r, const struct json_step *up, const cJSON *object, const char *const *known,
 			  int count)
 {

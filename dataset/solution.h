@@ -14,7 +14,7 @@ enum {
 
 /* How a solution returns its outputs. */
 enum solution_outputs {
-	SOLUTION_UNSAID,  /* the file does not say how; flashinfer-bench then assumes SOLUTION_WRITES */
+	SOLUTION_UNSAID,  /* not stated in the file; flashinfer-bench then assumes SOLUTION_WRITES */
 	SOLUTION_RETURNS, /* a solution returns its outputs */
 	SOLUTION_WRITES	  /* a solution writes its outputs to tensors that it gets as arguments after the inputs */
 };

@@ -28,7 +28,7 @@ struct chain_scope {
 	int axis_count, input_count, output_count;
 };
 
-/* A tensor that exists only between steps. */
+/* A tensor that a step makes only for later steps: it is not an output of the definition. */
 struct chain_tensor {
 	const char *name;
 	enum dtype dtype;
@@ -58,9 +58,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. `text` and `at`, the position of `json` in `text` (NULL: `json` is the whole text), are used for
- * messages only. Returns NULL with a message if a step uses a tensor that no earlier step makes, if a tensor is made
- * twice, or if no step makes an output of the definition. */
+/* Reads a chain from `json`. Only messages use `text` and `at`: `text` is the file that contains `json`, and `at` is
+ * the position of `json` in it (NULL: `json` is the whole text). Returns NULL with a message if a step uses a tensor
+ * that no earlier step makes, if a tensor is made twice, or if no step makes an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

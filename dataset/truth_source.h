@@ -8,8 +8,9 @@
 
 enum { TRUTH_BYTES = 4 << 20 /* the maximum size of a file in truths/ */ };
 
-/* Checks that the text is UTF-8 and that, as far as dataset/python_outline.h can tell, it is Python that defines `run`.
- * Returns NULL, or a sentence that says what is wrong. The sentence begins with `path` and is allocated in `arena`. */
+/* Checks that the text is UTF-8, that it is valid Python (as far as dataset/python_outline.h can tell), and that it
+ * defines `run`. Returns NULL, or a sentence that says what is wrong. The sentence begins with `path` and is allocated
+ * in `arena`. */
 const char *truth_source_error(const char *path, const char *source, size_t length, struct arena *arena);
 
 #endif

@@ -34,7 +34,7 @@ enum { STATUS_NAME_MAX = 8 };
 
 /* Why one should trust a definition whose status is `checked`. */
 enum checked_kind {
-	CHECKED_ONLY,	    /* only the checks of its cases passed */
+	CHECKED_ONLY,	    /* no ground truth decided the cases, but their checks passed */
 	CHECKED_APPROVED,   /* a person approved the reference */
 	CHECKED_UNATTESTED, /* a ground truth agrees, but uses a constant whose value only the reference confirms */
 	CHECKED_KINDS
@@ -57,8 +57,8 @@ enum reason {
 	/* Gradients need the reference to run in float64, but the reference cannot run in float64. */
 	REASON_UNSUPPORTED_DTYPE = 19,
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
-	/* error: the reference reached a limit of the sandbox (workers/sandbox/sandbox_limits.c); if it reaches the
-	 * time limit, the reason is REASON_TIMEOUT */
+	/* error: the reference reached a limit of the sandbox (workers/sandbox/sandbox_limits.c); the time limit has a
+	 * reason of its own, REASON_TIMEOUT */
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition lacks something that a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
@@ -94,8 +94,8 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    /* Bounds of the tolerance rule; the JSON calls this hit_ratio "hit_ratio_needed", and calls the measured
-	     * value "hit_ratio". */
+	    /* atol, rtol and hit_ratio are the bounds of the tolerance rule. In the JSON, this hit_ratio is the member
+	     * "hit_ratio_needed"; the member "hit_ratio" is the ratio that was measured. */
 	    hit_ratio;
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
@@ -150,8 +150,8 @@ struct tried_truth {
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require. Such a
 	 * ground truth cannot decide the case alone. */
 	bool coarse;
-	/* seconds: time to compute the outputs; prepared: time for the import and the compilation before the
-	 * computation; both happen only once. */
+	/* seconds: the time to compute the outputs. prepared: the time to import and compile the ground truth before
+	 * its first computation. */
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin
@@ -203,7 +203,7 @@ struct latency_spread {
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
 	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
-	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; measured only if cuda_events is true */
+	struct latency_spread warm, cold; /* cold: after a flush of the L2 cache; only if cuda_events is true */
 };
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
@@ -247,9 +247,9 @@ struct verdict {
 	const char *driver;
 	const struct driver_margin *drivers; /* margins on other versions of the driver, oldest first */
 	int driver_count;
-	/* "full": the reference could access only its inputs and outputs. Any other text lists what else it could
-	 * access, separated by commas (docs/containment.md). NULL if this is unknown, as in a verdict of an older
-	 * version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
+	/* "full": the reference could access only its inputs and outputs. Any other text lists, separated by commas,
+	 * what it could access besides these (docs/containment.md). NULL: what it could access is unknown, as in a
+	 * verdict of an older version of reftest. If both `containment` and `torch` are NULL, no reference ran. */
 	const char *containment;
 	/* "kept": the process that ran the reference runs several definitions. "own": the process ran only this
 	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */
@@ -266,9 +266,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, if it was found. diagnosis: the mistakes that together explain all outputs; each text
-	 * completes the sentence "behaves as if …". diagnosed: every known mistake was tried, so no known mistake
-	 * outside `diagnosis` is the cause. regions: sentences that say where an output differs. */
+	/* The cause of a failure. diagnosis: the mistakes that together explain all outputs (none if no cause was
+	 * found); each text completes the sentence "behaves as if …". diagnosed: reftest tried every mistake that it
+	 * knows, so no other known mistake is the cause. regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;
@@ -276,7 +276,8 @@ struct verdict {
 	int region_count;
 	const struct difference_map *differences;
 	int difference_count;
-	/* The checks of a case without ground truth, in the order in which they were made. Empty for other cases. */
+	/* The results of the checks that need no ground truth, in the order in which the checks were made. Empty if no
+	 * check was made. */
 	const struct check *checks;
 	int check_count;
 };

@@ -3,8 +3,8 @@
  * long, mostly because it parses the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, in the same position. Otherwise no text with the field matches, and its callers always need the slow
- * verdict_parse. */
+ * here, in the same position. If the field is missing here, verdict_head rejects every text that contains the field,
+ * and callers need the slow verdict_parse for these texts. */
 #include "dataset/verdict.h"
 
 #include <stdlib.h>
@@ -153,7 +153,7 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 
 int64_t verdict_time(const char *text, size_t length)
 {
-	/* a quote inside a string is escaped, so this search finds only the key */
+	/* JSON escapes a quote inside a string, so this search finds no part of a string */
 	static const char key[] = "\"time\": ";
 	const char *at = memmem(text, length, key, sizeof key - 1), *end = text + length;
 	int64_t time = 0;

@@ -324,7 +324,7 @@ static void read_latencies(struct reader *r, const cJSON *json, struct verdict *
 	}
 }
 
-/* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
+/* Reads the ground truths that were tried. If only builtin was tried, the verdict has no list of ground truths. */
 static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	const cJSON *item;

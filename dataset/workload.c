@@ -11,7 +11,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* What is remembered about a line until the uuids of all lines have been compared. */
+/* The text of a line, which is kept until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -68,7 +68,8 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression cannot be evaluated, or whose expression differs from the length in the line. */
+/* Reports that the expression of an axis cannot be evaluated, or that the line gives another length than the
+ * expression. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
@@ -472,8 +473,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Returns the workload in a line: the member "workload", or the line itself if it has no such member, but has "uuid",
- * "axes" or "inputs". Returns NULL with a message if the line has no workload. */
+/* Returns the workload in a line. This is the member "workload". If the line has no such member, but has "uuid", "axes"
+ * or "inputs", the whole line is the workload. Returns NULL with a message if the line has no workload. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");

@@ -29,7 +29,8 @@ struct input_source {
 	enum source_kind kind;
 	enum scalar_kind scalar_kind; /* for SOURCE_SCALAR */
 	int64_t integer;              /* for SCALAR_INT and SCALAR_BOOL */
-	/* value of a SCALAR_FLOAT; for the other kinds, `integer` as a double, rounded if it is beyond 2^53 */
+	/* The value of a SCALAR_FLOAT. For the other kinds, this is `integer` as a double, which is rounded if it is
+	 * beyond 2^53. */
 	double number;
 	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
@@ -50,8 +51,8 @@ struct workload_tolerance {
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
-	/* NULL if the line is valid; otherwise a message that says why the line is invalid. For an invalid line, the
-	 * only other members with values are `line` and, if the uuid can be read, `uuid`. */
+	/* NULL if the line is valid; otherwise a message that says why the line is invalid. If the line is invalid, all
+	 * other members are 0 or NULL, except `line` and, if the uuid can be read, `uuid`. */
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;

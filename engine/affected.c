@@ -192,7 +192,8 @@ static bool is_test(const char *file)
 }
 
 /* Returns whether the file is a table of library calls. Every generated test uses these tables. Do not pass such a file
- * to pytest: imported as a test module, torch.py would hide the installed package torch. */
+ * to pytest, which would import it as a test module: torch.py, for example, would then hide the installed package
+ * torch. */
 static bool is_library(const char *file)
 {
 	return begins(file, "tests/references/reftest_libraries/");

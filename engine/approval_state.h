@@ -11,12 +11,13 @@
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
 /* Returns true if the approved reference is a ground truth of this result, and the case with this id ran before the
- * approval. The inputs of such a case are known to be valid for the operation. */
+ * approval. If it returns true, the inputs of the case are valid for the operation: the approved reference ran with
+ * them. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */
 enum approval_state {
-	APPROVAL_ABSENT,       /* there is no approval, or the definition has another ground truth */
+	APPROVAL_ABSENT,       /* there is no approval, or other ground truths decide the definition */
 	APPROVAL_SAME,         /* the reference is the one that was approved */
 	APPROVAL_AGREES,       /* every case agrees with the approved reference */
 	APPROVAL_DIFFERS,      /* a case differs from the approved reference */

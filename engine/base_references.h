@@ -2,8 +2,8 @@
  *
  * If the option `base` of a run is set to a commit, the only ground truth for each reference is its version in this
  * commit (BASE_NAME). This version runs in a separate process, like the dataset's own ground truths
- * (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with an earlier version does
- * not verify anything. */
+ * (engine/dataset_truth.h). Such a run neither reads nor stores verdicts: a reference that agrees with its earlier
+ * version is not verified by this. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 
@@ -28,7 +28,8 @@ struct base_references {
 };
 
 /* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
- * and sets `err` if git fails. If a definition cannot be loaded, only sets `trouble` of its item. */
+ * and sets `err` if git fails. If a definition cannot be loaded, this is no error: the function sets `trouble` of the
+ * item of this definition. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 

@@ -1,6 +1,7 @@
 /* case_runner - the interface through which a run executes its cases. One implementation is the pool of worker
- * processes (engine/pool_case_runner.h). The other is a fake for unit tests that records its calls. Do not confuse it
- * with the process "runner", which runs references (python/runner.py). */
+ * processes (engine/pool_case_runner.h). The other is a fake for unit tests that records its calls. Do not confuse
+ * struct runner, which is this interface, with the worker process "runner" (python/runner.py), which runs
+ * references. */
 #ifndef REFTEST_ENGINE_CASE_RUNNER_H
 #define REFTEST_ENGINE_CASE_RUNNER_H
 

@@ -24,8 +24,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* For a definition without a family: if no sizes satisfy its expressions and constraints, returns a sentence that says
- * so. Otherwise returns NULL. */
+/* Use this for a definition without a family. If no axis values satisfy the expressions and constraints of the
+ * definition, returns a sentence about this. Otherwise returns NULL. */
 const char *why_no_sizes(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -96,8 +96,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the definition lacks something that its cases need, or contradicts itself, returns the verdict of all its cases.
- * Otherwise returns NULL. */
+/* If no case of the definition can run, because the definition lacks something or contradicts itself, returns the
+ * verdict of every case. Otherwise returns NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -108,8 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the definition's code should make inputs of a case, but has no function that can be called, returns the verdict of
- * the case. Otherwise returns NULL. */
+/* Returns the verdict of a case whose inputs the definition's code must make, if this code has no function that can be
+ * called. Otherwise returns NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* A case of an op family cannot run if the definition's code makes a Python scalar: the family's bounds depend on
- * scalars, and bounds are part of the case's subject, which must be known before any code runs. Returns the verdict of
- * such a case, and NULL for all other cases. */
+/* Returns the verdict of a case of an op family in which the definition's code makes a Python scalar, and NULL for all
+ * other cases. Such a case cannot run: the bounds of the family depend on the scalar, and they must be known before any
+ * code runs, because they are part of the case's subject. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -163,8 +163,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job. Only the judge can check these constraints. If the
- * definition's code makes inputs, adds all constraints of the definition, because these inputs may determine the axes
- * in the constraints. */
+ * definition's code makes inputs, adds all constraints of the definition: the lengths of some axes may be unknown until
+ * the code has made the inputs. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -177,8 +177,8 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-/* Returns a copy of the inputs in which each tensor file has its digest. The paths in the copy name the files that the
- * judge reads. For a tensor file in git's index, this is the extracted file. */
+/* Returns a copy of the inputs in which each tensor file has its digest. The judge reads the files at the paths in the
+ * copy. If a tensor file was extracted from git's index, this is the path of the extracted file. */
 static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
 {
 	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
@@ -198,7 +198,8 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	return any ? placed : inputs;
 }
 
-/* Sets the members of the job that say whether to verify outputs or gradients, and with which shapes and inputs. */
+/* Sets the members of the job that say what is verified (outputs or gradients), for which shapes, and with which
+ * inputs. */
 static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
 {
 	int count = m->problem.input_count;
@@ -219,7 +220,7 @@ static void ask(struct maker *m, struct job *job, const struct input_source *inp
 	job->inputs = all;
 }
 
-/* Converts the job into the parameter of an op family's functions. */
+/* Converts the job to a struct op_case, which the functions of op families take. */
 static struct op_case op_case_of(const struct maker *m, const struct job *job, enum op_contents states)
 {
 	struct op_case c = {.problem = &job->problem,
@@ -260,8 +261,8 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. A limit
- * of 0 becomes the smallest number above 0. */
+/* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. If the
+ * line sets the limit 0, returns the smallest number above 0. */
 static double error_cap_of(const struct maker *m)
 {
 	if (maker_op(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
@@ -269,7 +270,8 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case, and adds it to the list unless --case excludes it. `edge` becomes op_case.edge. */
+/* Builds one case, and adds it to the list unless --case excludes it. `edge` is the number of the edge, from 1, or 0
+ * for any other case. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -341,8 +343,8 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
-/* For each optional input, adds a case without this input. The case is a copy of the last case of the size preset
- * small, because that case has several rows or sequences. */
+/* For each optional input, adds a case without this input. Apart from the missing input, the case is a copy of the last
+ * case of the size preset small. That case has several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -358,7 +360,7 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 }
 
 /* If the description of a Python scalar says that a special number selects the default, adds a case with this number.
- * Like a case that lacks an optional input, this case is a copy of the last small case. */
+ * Apart from this number, the case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -379,8 +381,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 }
 
 /* Returns the sources of the inputs of a case that reftest adds. With a family, the family makes all inputs. Without a
- * family, the definition's code makes the inputs that it makes for the first workload line that uses this code. If no
- * line uses the code, it makes all inputs. */
+ * family, the inputs have the same sources as in the first workload line in which the definition's code makes inputs,
+ * but tensor files are replaced by random values. If there is no such line, the definition's code makes all inputs. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -427,8 +429,8 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	m->two_runs = false;
 }
 
-/* Adds a copy of the smallest case in which all floating-point tensors are float64, because the bounds on gradients are
- * a hundred times tighter in float64. */
+/* Adds a copy of the smallest case in which all floating-point tensors are float64. In float64, gradients have much
+ * tighter bounds (docs/gradients.md). */
 static void make_float64_case(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -442,8 +444,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Returns whether the constraints allow the sizes of an edge case. If not, there is no such case, because other sizes
- * would not test the edge. */
+/* Returns whether the constraints allow the sizes of an edge case. If they do not, the edge case is left out, because
+ * other sizes would not test the edge. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
@@ -471,8 +473,8 @@ static void make_edge_cases(struct maker *m)
 enum { CHECKED_BYTES = 4 << 20 };
 
 /* Returns true if the checks of a medium case are cheap enough, and its rows can be compared with the rows of the small
- * case. Returns false if an input contains integers: they may be indices, and then a row of the output may depend on
- * other rows of the inputs. */
+ * case. Returns false if an input contains integers: these may be the indices of rows, so that a row of the output
+ * depends on other rows of the inputs. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -489,9 +491,9 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a copy of the last small case or of the first medium case. In the copy, reftest also makes checks that need
- * extra runs of the reference. The status of the copy depends only on its ground truth, so a failed check is only a
- * finding. */
+/* Adds a copy of the last small case or of the first medium case. For this copy, reftest also makes checks that need
+ * extra runs of the reference. If such a check fails, the copy gets a finding, but keeps the status that its ground
+ * truth determined. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -643,7 +645,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case suffices to report m.contradiction */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report the contradiction */
 		return m.out;
 	}
 	if (options->backward)

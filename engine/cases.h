@@ -2,9 +2,9 @@
  * cases (edge, backward) and the lines of the workload file.
  *
  * Each case has a job, which is the request to the judge. The subject of a case is everything that its verdict depends
- * on, except the ground truth, the device and the versions. Each case also has the fields of its subject. If you add an
- * option that changes the result of a case, add a field for it to subject_fields. A case with an invalid workload line
- * or a missing tensor file gets its verdict from cases_make and does not run. */
+ * on, except the ground truth, the device and the versions. Its parts are stored in the fields of the case, which
+ * subject_fields sets. If you add an option that changes the result of a case, add a field for it to subject_fields. A
+ * case with an invalid workload line or a missing tensor file gets its verdict from cases_make and does not run. */
 #ifndef REFTEST_ENGINE_CASES_H
 #define REFTEST_ENGINE_CASES_H
 
@@ -55,8 +55,9 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects only the case with the id only[0]; only[1] is NULL. Selects all sizes, because the id may name a case of any
- * size. If the id names an edge case, sets `edge`; if it names a gradient case, sets `backward`. */
+/* Selects only the case whose id is only[0]; only[1] must be NULL. Sets all sizes in the options, because the id may
+ * name a case of any size. Also sets the option `edge` if it is the id of an edge case, and `backward` if it is the id
+ * of a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge reads tensors from it, the reference may read it as a file, or it is a solution. */
@@ -82,8 +83,8 @@ struct test_case {
 	/* True if --edge added this case, although --case did not select it. The verdict then never changes the
 	 * definition's status. */
 	bool beside;
-	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If the case is skipped, this
-	 * does not change the definition's status. */
+	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If such a case is skipped, the
+	 * status of its definition does not change. */
 	bool finer;
 	/* True if reftest chose the sizes and no family supports the definition, so sizes and inputs may be invalid. If
 	 * the case is skipped, but a workload case has a verdict, the skipped case does not change the definition's
@@ -107,10 +108,11 @@ struct cases {
 	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type names it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* the reason why no family supports the definition, if `op` is NULL */
-	/* If no sizes satisfy the constraints, a sentence that says so; the only cases are then those of the workloads.
-	 * Otherwise NULL. */
+	/* NULL, or a sentence that says that no sizes satisfy the constraints. In this case, only workload lines have
+	 * cases. */
 	const char *no_sizes;
-	/* If the definition's `init` failed, a sentence that says so; the inputs are then generic. Otherwise NULL. */
+	/* NULL, or a sentence that says that the definition's `init` failed and that the inputs are therefore
+	 * generic. */
 	const char *init_failed;
 	/* If options.backward is set, but gradients cannot be verified, the reason why; otherwise NULL. */
 	const char *no_gradients;
@@ -120,9 +122,10 @@ struct cases {
 
 /* Builds all cases of a definition. reftest may have to try several op families, so it calls this function once for
  * each attempt. Attempt 0 uses the first candidate (kernels/core/family_candidates.h), attempt 1 the second candidate,
- * and so on. The attempt after all candidates uses no family, and the next attempt also does without `init`. `blobs`
- * must have an entry for every tensor file that the workload lines name, and for every file of the definition's
- * "reads". Several calls may share `architectures`. The result is allocated in `arena`. */
+ * and so on. After the last candidate, one attempt uses no family, and a last attempt uses neither a family nor the
+ * definition's `init`. `blobs` must have an entry for every tensor file that the workload lines name, and for every
+ * file of the definition's "reads". All calls of a run use the same `architectures`, the parsed
+ * models/architectures.json. The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt,
@@ -135,8 +138,9 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether the dataset's settings determine a bound of any output. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. It is the rule `family`, but `dataset` (case_options.dataset_by_dtype, or
- * NULL) overrides its bounds, and the `tolerance` in the definition overrides both. */
+/* Returns the tolerance rule of an output. Each bound comes from the first of these that gives it: the output's
+ * "tolerance" in the definition, the definition's "tolerance" at top level, `dataset` (case_options.dataset_by_dtype,
+ * or NULL), and `family`, the rule that applies without any of them. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

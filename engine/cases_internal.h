@@ -23,7 +23,7 @@ struct maker {
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
-	bool two_runs; /* the judge omits the third run of the next cases (job.two_runs) */
+	bool two_runs; /* in the next cases, the reference runs at most twice, not three times (job.two_runs) */
 	bool checks; /* the next case has checks besides the comparison with its ground truth (job.checks) */
 	const struct op *gradient; /* NULL if this definition has no ground truth of gradients */
 	struct arena *arena;
@@ -37,8 +37,8 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Returns the blob with this use and path, or NULL if there is no such blob. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Returns whether the case sets the value of this axis. If the case does not set it, the definition's code that
- * generates the inputs determines the value. */
+/* Returns whether the case sets the value of this axis. If it does not, the value follows from the inputs that the
+ * definition's code makes. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
@@ -47,9 +47,9 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
  * command line overrides everything. A definition's tolerances apply to its outputs, but not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds to `fields` the default values of Python scalars that the definition states in its descriptions. These defaults
- * are part of the subject, because a description may say that a certain number stands for the default value. Nothing
- * else in a description changes a result. */
+/* Descriptions of Python scalars may state the default value of the scalar. Adds these defaults to `fields`. They are
+ * part of the subject, because a description may say that a certain number stands for the default value. Apart from
+ * such defaults, descriptions do not change results. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
  * the versions. Also sets the digest of these fields. Set `c->job` before the call. */

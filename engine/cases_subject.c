@@ -44,8 +44,9 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* For a definition without a family, adds what its text says about the reference: whether the reference draws random
- * samples, which inputs it overwrites, and of which kinds its inputs are. Some checks depend on these facts. */
+/* For a definition without a family, adds the facts that some checks read from the text of the definition (names,
+ * descriptions, tags and constraints): whether the reference draws random samples, which inputs it overwrites, and of
+ * which kinds its inputs are. */
 static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
@@ -78,8 +79,8 @@ static void constant_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* Adds the tolerance rule of an output. A reference is run on two sets of input values. The rule for the second set of
- * values is added only if it differs from the rule for the first set. */
+/* Adds the tolerance rule of an output. A reference is run on two sets of input values. If the two sets have different
+ * rules, both rules are added, otherwise only one. */
 static void tolerance_field(struct maker *m, struct fields *fields, const struct job *job, int output)
 {
 	const char *tag = arena_printf(m->arena, "tolerance.%s", job->problem.outputs[output].name);
@@ -109,8 +110,8 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* If a function of the reference generates the inputs, adds only its name, because the code of the reference is a field
- * of its own. */
+/* Adds fields for the code that makes inputs. If this code is a function of the reference, adds only the name of the
+ * function, because another field contains the code of the reference. */
 static void input_code_fields(struct maker *m, struct fields *fields)
 {
 	const struct definition *d = m->definition;

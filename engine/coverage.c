@@ -27,7 +27,8 @@ static bool counts(const struct test_case *test)
 	return test->job != NULL && test->job->op != NULL && test->job->asks == JOB_OUTPUTS;
 }
 
-/* Sets the bits in `values` of the axis values that the case covers if its inputs have the contents `contents`. */
+/* Finds the axis values that the case covers if its inputs have the contents `contents`: if it covers value i of an
+ * axis, sets bit i of the axis's element of `values`. */
 static void add_values(const struct op *op, const struct job *job, int variant, enum op_contents contents,
 		       unsigned *values)
 {

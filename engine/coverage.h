@@ -18,7 +18,7 @@ struct coverage_count {
 
 struct covered_family {
 	const struct op *op;
-	int axis_count; /* the number of rows in op->coverage */
+	int axis_count; /* the number of axes in the family's checklist, op->coverage */
 	int definitions, cases;
 	struct coverage_count (*counts)[COVERAGE_VALUES]; /* one row for each axis */
 };
@@ -41,10 +41,11 @@ struct coverage {
 	int family_count;
 	const struct covered_definition *definitions; /* in the order of the run's results */
 	int definition_count;
-	/* The holes of all families that have at least one definition in this run. */
+	/* The values without a case, for all families that have at least one definition in this run. */
 	const struct coverage_hole *holes;
 	int hole_count;
-	/* The run selects only some of the dataset's definitions, so the other definitions may fill the holes. */
+	/* True if the run selects only some of the dataset's definitions. Cases of the other definitions may then have
+	 * the values in `holes`. */
 	bool selected;
 };
 

@@ -2,8 +2,9 @@
  * function `run` in this file computes the same outputs as the reference from the same inputs, but independently of the
  * reference.
  *
- * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). The
- * version of this ground truth, which is part of the witness, is the digest of its code in normal form. */
+ * The file is untrusted code. Its code runs in a runner of its own, which is confined like the runners of references
+ * (workers/pool/lane_truth.c). The version of this ground truth, which is part of the witness, is the digest of its
+ * code in normal form. */
 #ifndef REFTEST_ENGINE_DATASET_TRUTH_H
 #define REFTEST_ENGINE_DATASET_TRUTH_H
 
@@ -18,20 +19,21 @@
 
 #define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
-#define SOLUTION_TRUTH "solution" /* in --ground-truth: the solutions of the dataset; verdicts have "solution:NAME" */
+#define SOLUTION_TRUTH "solution" /* all solutions, in --ground-truth; a verdict names one as "solution:NAME" */
 
 /* Returns whether the ground truth with this name is Python source in the dataset: a file in truths/, a solution, or
  * the approved reference. */
 bool is_own_truth(const char *name);
 
-/* How many ground truths come before the solutions in result.own_truths: the dataset's truth and the chain. */
+/* In result.own_truths, this many ground truths come before the solutions. They are the dataset's truth and the
+ * chain. */
 enum { OWN_TRUTHS = 2 };
 
 struct own_truth {
 	struct truth truth;           /* truth.refused: why no case can be verified with the file */
 	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
 	bool invalid;                 /* the file is not a valid solution */
-	struct truth_program program; /* the source; program.name is NULL if truth.refused is set */
+	struct truth_program program; /* the source; program.name is NULL if there is no source to run */
 	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
@@ -54,7 +56,8 @@ void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 /* Returns the chain of operations of the definition as a ground truth. */
 struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena);
 
-/* Returns a refused ground truth, for a definition without a file in truths/. */
+/* Returns a ground truth for a definition that has no file in truths/. It is refused (refuse_truth): its message says
+ * that the file is missing. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -42,8 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* Checks the file of a truth or an approval. If this file cannot be read, the definition is still valid, but has no
- * ground truth from this file. */
+/* Checks the file of a truth or an approval. If the file cannot be read, the definition remains valid, and only the
+ * ground truth in the file is missing. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
@@ -126,8 +126,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Allocates nothing if there are no blobs. If the stored summary of a definition can be used, its first
-	 * allocation in the arena would double the time that the definition takes. */
+	/* Most definitions have no blobs. For them, nothing is allocated here: the first allocation in the arena takes
+	 * as long as all other steps for a definition with a stored summary. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -165,9 +165,8 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read again, but whose content was unchanged. This happens if only the
- * file's mtime changed, or if the file was written so shortly before the last run that its stored stat could not be
- * trusted. */
+/* Stores the new stat of each file that was read again although its content is unchanged. A file is read again if its
+ * mtime has changed, or if it was written so shortly before the last run that its stored stat proves nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
@@ -191,8 +190,8 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the record `entry` ends with the solutions that may be ground truths now, and has no other
- * solutions. */
+/* Returns whether the solutions in the record `entry` are exactly the solutions that may be ground truths now. In a
+ * record, the solutions come after all other blobs. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;
@@ -218,8 +217,9 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The stored record does not say which files are tensor files, so all files are checked as tensor files. For a
-	 * file of another kind that must be read again, the check fails, and the summary is not used. */
+	/* The stored record does not say which files are tensor files, so all files are checked as tensor files. If a
+	 * file of another kind has changed, it is read again, the check fails because it is no tensor file, and the
+	 * summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -232,8 +232,8 @@ bool result_from_summary(struct result *result)
 	return true;
 }
 
-/* run.summary_lru gets only the summaries of passed definitions without blobs. The summary of such a definition depends
- * only on the definition file and the workload file, and only its status is reported. */
+/* Stores a summary in run.summary_lru only if the definition passed and has no blobs. Such a summary depends only on
+ * the definition file and the workload file, and a run reports only its status. */
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
@@ -478,8 +478,8 @@ static void find_truths(struct result *result)
 }
 
 /* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
- * alone does not determine the family, all cases of the definition belong to one shard, because only all cases together
- * show whether the family is right. */
+ * alone does not determine the family, all cases of the definition belong to one shard: reftest has to try families,
+ * and needs the results of all cases to decide whether a family is right. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -533,15 +533,16 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	read_own_truths(result, &bytes->truth);
 	read_approval(result, &bytes->approval);
 	make_attempt(result, 0, NULL);
-	/* If only the shapes suggest a family, its inputs and bounds may be wrong for this reference, and comparing two
-	 * references with each other cannot show this. The cases are then built without a family. */
+	/* If only the shapes suggest a family, its inputs and bounds may be wrong for this reference. A run that
+	 * compares two references or solutions with each other cannot detect this, so it builds the cases without a
+	 * family. */
 	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		make_attempt(result, result->made->candidate_count, NULL);
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family. A verdict with REASON_UNATTESTED also counts as agreement:
- * there, only the reference confirms the value of some constant. */
+/* Returns whether the reference agrees with the family. A verdict with REASON_UNATTESTED also counts as agreement: in
+ * such a verdict, a ground truth agrees, but it uses a constant whose value only the reference confirms. */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
@@ -557,8 +558,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict and the reference agrees with the family in no case. A family that only the
- * shapes suggest is rejected in this situation. */
+/* Returns whether every case has a verdict and the reference agrees with the family in no case. If it returns true, and
+ * only the shapes suggest the family, the family is rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
@@ -568,8 +569,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with the family
- * in a case that has a verdict. Returns false if the op_type determines the family, or if the words of the definition
- * suggest no further family: the family is then right, and the reference is wrong. */
+ * in a case that has a verdict. If the op_type determines the family, or if the words of the definition suggest no
+ * other family, the family counts as right and the reference as wrong, so the function returns false. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -647,8 +648,9 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. Returns false if
- * something other than the op_type determined the family, because a summary does not say how the family was found. */
+/* Returns whether a later run with the same file contents would get the same result from the store. A summary does not
+ * say how the family was found, so the function returns false if something other than the op_type determined the
+ * family. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;

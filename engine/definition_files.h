@@ -8,7 +8,7 @@
 /* Returns the name of the result's definition, "op_type/name", allocated in `arena`. */
 const char *result_name(const struct result *result, struct arena *arena);
 
-/* Returns whether the case is an edge case in which the reference does not follow the convention that the case
+/* Returns whether the case is an edge case, and the reference does not follow the convention that this edge case
  * checks. */
 bool case_is_finding(const struct case_result *c);
 
@@ -22,8 +22,8 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 bool result_from_summary(struct result *result);
 
 /* If run.summary_lru has a summary for exactly the current contents of the definition's files, fills in the result from
- * this summary and returns true. Also moves the stored summary of the definition, which belongs to the previous file
- * contents, into run.summary_lru. */
+ * this summary and returns true. If the store has a summary for the previous contents of the files, also copies this
+ * summary into run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
@@ -31,9 +31,9 @@ bool result_from_lru(struct result *result);
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
 /* Returns whether the result needs another attempt. There are two possible reasons. First: the reference disagrees with
- * the family of the current attempt, and this family is in doubt, because only the shapes suggest it, or because the
- * words of the definition suggest further families. Second: every candidate family was rejected, and the definition's
- * `init` failed. */
+ * the family of the current attempt, and the family may be wrong. It may be wrong if only the shapes suggest it, or if
+ * the words of the definition suggest more than one family. Second: every candidate family was rejected, and the
+ * definition's `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */

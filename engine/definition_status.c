@@ -151,7 +151,7 @@ static void read_stored(struct result *result, const struct stored_verdict *stor
 		return;
 	struct digest witness = resolve_witness(verdict, arena);
 
-	if (digest_equal(&witness, &stored->witness)) /* accept only a record whose witness matches its key */
+	if (digest_equal(&witness, &stored->witness)) /* the witness of the verdict must be that of its key */
 		out->verdicts[out->count++] = verdict;
 }
 

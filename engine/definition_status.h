@@ -1,6 +1,6 @@
 /* definition_status - decides for each case whether it must run or whether a stored verdict counts. Also computes the
- * status of a definition from the verdicts of its cases. These functions read the store, but they run no case and write
- * nothing. */
+ * status of a definition from the verdicts of its cases. The functions of this module read the store, but they run no
+ * case and write nothing. */
 #ifndef REFTEST_ENGINE_DEFINITION_STATUS_H
 #define REFTEST_ENGINE_DEFINITION_STATUS_H
 
@@ -14,8 +14,8 @@ bool resolve_case(struct result *result, struct case_result *c);
 bool resolve_known(struct result *result, const struct case_result *c);
 
 /* Call this after resolve_case was called for every case. Parses completely each verdict of which only the beginning
- * was parsed. Does nothing if no verdict of a definition was parsed completely, because only the status of such a
- * definition is reported. */
+ * was parsed. If only the beginning of every verdict of the definition was parsed, does nothing: for such a definition,
+ * only the status is reported. */
 void resolve_read_wholly(struct result *result);
 
 /* Sets the verdict of the case and increments the number of decided cases. */

@@ -173,9 +173,9 @@ static struct blob blob_at(void *self, enum blob_use use, const char *path, cons
 	return disk_blob(dataset->fd, use, path, earlier, arena, seen, read);
 }
 
-/* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by its path when the case runs. If
- * another file replaced this file for a time, and this file was then restored, at least the ctime differs. Inode
- * numbers are not compared, because they may change at any time on a FUSE filesystem. */
+/* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by its path when the case runs. If the
+ * file was replaced and then restored between the two stats, its size and mtime may be the same again, but its ctime
+ * differs. Inode numbers are not compared, because they may change at any time on a FUSE filesystem. */
 static bool same_times(const struct file_stat *then, const struct file_stat *now)
 {
 	return then->size == now->size && then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;

@@ -5,15 +5,15 @@
 #include "engine/run_files.h"
 
 /* Returns the files of `dataset`; this dataset must outlive the result. If dataset_some built the dataset, every file
- * is read, even if its stat is unchanged. The reason is that the caller of dataset_some lists only files that have
- * changed. */
+ * is read, whatever its stat says, because the caller of dataset_some lists only files that have changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
-/* engine/git_index_files.c also uses these functions, because the working tree may have the same bytes as git's index.
+/* engine/git_index_files.c also uses these functions: if a file in the working tree has the same bytes as git's index,
+ * it can be used instead.
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. If `earlier` does not prove the
- *   content, disk_holds reads the file. It sets `seen` to the stat and the time of the read.
- * - blob_refuse_large marks a blob as unusable if it is too large for a reference to read. */
+ *   content, disk_holds reads the file. In this case, it sets `seen` to the file's stat and the time of the read.
+ * - blob_refuse_large marks a blob as unusable if it has more bytes than a reference may read. */
 struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct file_seen *earlier, struct arena *arena,
 		      struct file_seen *seen, bool *read);
 void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena);

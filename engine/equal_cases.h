@@ -35,7 +35,7 @@ struct equal_cases {
 bool equal_cases_join(struct equal_cases *equal_cases, const struct digest *subject, struct result *result,
 		      int case_index, struct arena *arena);
 
-/* Removes a case. If other cases wait for the removed case, returns one of them, which the caller must run. Otherwise
+/* Removes a case. If other cases wait for the removed case, returns one of these, and the caller must run it. Otherwise
  * returns NULL. */
 const struct waiter *equal_cases_leave(struct equal_cases *equal_cases, const struct digest *subject,
 				       const struct result *result, int case_index);

@@ -5,8 +5,9 @@
 
 #include "engine/run_state.h"
 
-/* Returns `remembered`, the seconds that a case took when it ran last. If `remembered` is 0, returns an estimate from
- * the op family (NULL if there is none) and from the size of the tensors. Always positive. */
+/* Returns `remembered`, the seconds that a case took when it ran last. If `remembered` is 0, this time is unknown, and
+ * the function estimates it from `family` (NULL if there is no op family) and from the size of the tensors. Always
+ * positive. */
 double expected_seconds(double remembered, const char *family, const struct job *job);
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The stored records of all definition files, or of all workload files, in the order of the dataset's list. Definition
- * files have `entries`, and `seen` is NULL. Workload files have only `seen`, and `entries` is NULL. This saves memory
- * if there are tens of thousands of workload files. */
+/* The stored records of one kind of files (definitions, workload files, truths or approvals), in the order of the
+ * dataset's list. The table of definitions uses only `entries`. The other tables use only `seen`, which has smaller
+ * elements. The pointer that a table does not use is NULL. */
 struct file_table {
 	const struct dataset_file *files;
 	struct file_entry *entries; /* a file without a record has an entry with path NULL */
@@ -93,8 +93,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
  * thread costs more time than the thread saves. */
 enum { APART_FILES = 1000 };
 
-/* The data of the second thread, which reads the records of workload files. The two threads share no data: the first
- * thread reads the other records, and uses the arena of the states. */
+/* The data of the second thread, which reads the records of workload files. The two threads share no data: the second
+ * thread allocates in `arena`, and the first thread, which reads all other records, in the arena of struct states. */
 struct apart {
 	struct file_table *workloads;
 	struct arena arena;
@@ -146,8 +146,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. The store
- * returns all records whose paths begin with a given path; join_entry skips the records with longer paths. */
+/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. For each
+ * path, the store returns all records whose paths begin with this path. join_entry skips those with longer paths. */
 static void read_some(struct states *states, struct err *err)
 {
 	struct arena scratch = {0};

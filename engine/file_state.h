@@ -35,13 +35,13 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
 
 /* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat
  * proves that the file is unchanged. Errors are stored in the members `missing` and `bad` of the returned blob. If
- * `to_run` is true, writes a blob that exists only in git to a file, because a case that runs may have to read this
- * file. */
+ * `to_run` is true, the blob must exist as a file, because the judge or the reference may read it: a blob that exists
+ * only in git is written to a file. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
-/* file_states_unchanged and file_states_blob_unchanged return whether the file, or the blob, still has the content that
- * was hashed. file_states_blob_unchanged also returns false if the blob changed and was then restored. A file on disk is read unless its stat proves that the file is
- * unchanged. Files from git's index cannot change. */
+/* file_states_unchanged returns whether the file still has the content that was hashed, and file_states_blob_unchanged
+ * returns whether the blob has had this content all the time. A file on disk is read unless its stat proves that the
+ * file is unchanged. Files from git's index cannot change. */
 bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
 bool file_states_blob_unchanged(struct states *states, const struct blob *blob);
 

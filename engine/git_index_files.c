@@ -7,7 +7,7 @@
 
 struct index {
 	struct staged *staged;
-	const struct dataset *dataset; /* dataset->fd is the directory in the working tree */
+	const struct dataset *dataset; /* dataset->fd is the dataset's folder in the working tree */
 };
 
 static int64_t wall_clock_ns(void)

@@ -133,7 +133,7 @@ static const char *solution_word(const char *name)
 	return name[length] == '\0' ? "" : name[length] == ':' && name[length + 1] != '\0' ? name + length + 1 : NULL;
 }
 
-/* Returns whether this is the name of one of the dataset's own ground truths. */
+/* Returns whether `name` is the name of one of the dataset's own ground truths. */
 static bool is_own(const char *name)
 {
 	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 || solution_word(name) != NULL;
@@ -155,8 +155,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries whose calls are in two tables of python/libraries/. In --ground-truth, the name of such a library
- * stands for both tables, in this order. */
+/* The libraries whose calls are in two tables of python/libraries/. If --ground-truth names the first of the two
+ * tables, the second table is used too, directly after it. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)
@@ -205,7 +205,7 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 	return rc;
 }
 
-/* Returns whether --ground-truth names only ground truths that no library computes. */
+/* Returns whether --ground-truth names ground truths, and none of them is a library. */
 static bool names_no_library(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -249,8 +249,8 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
-/* Returns whether --ground-truth auto or --ground-truth all uses the library for this op family. Libraries that the
- * user names are used in any case. */
+/* Returns whether --ground-truth auto or --ground-truth all uses the library for this op family. A library that
+ * --ground-truth names is always used. */
 static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++) {
@@ -282,8 +282,8 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 	add_truth(truths, items, (struct truth){.name = name, .version = version});
 }
 
-/* Returns true if --ground-truth names a library, even if this machine cannot use the library; the reason why it cannot
- * is reported later. */
+/* If --ground-truth names a library that this machine cannot use, this also returns true; the run reports later why the
+ * library cannot be used. */
 bool ground_truths_use_libraries(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -298,12 +298,12 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The only key in the table of python/libraries/fi_api.py. It stands for every op family, because fi_api calls the
- * function that a definition names, whatever the family is. */
+/* The only key in the table of python/libraries/fi_api.py. The key "*" means every op family: fi_api calls the function
+ * that the definition names, so it does not depend on the family. */
 static const char any_family[] = "*";
 
-/* Appends the ground truth that calls the function `fi_api`. The call is part of the ground truth's version, because no
- * other field of a fingerprint contains the call. */
+/* Appends the ground truth that calls the function `fi_api`. The version of this ground truth contains the call,
+ * because no other field of a fingerprint contains it. */
 static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
 		       struct arena *arena)
 {
@@ -334,9 +334,9 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a refused ground
- * truth whose message says so. With "auto", appends nothing in this case, because the run still has other ground
- * truths. */
+/* Appends the solutions that `word` chooses; "" chooses all. If no solution matches `word`, appends a ground truth that
+ * cannot be used, and whose message says that there is no such solution. With "auto", nothing is appended in this case,
+ * because "auto" also uses other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

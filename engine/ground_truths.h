@@ -30,8 +30,8 @@ struct provider_fact {
 
 /* The value of --ground-truth. */
 struct truth_choice {
-	/* "auto": on a GPU, the first available library without `on_request`; on a CPU, only builtin, which computes in
-	 * double precision and rounds once. */
+	/* "auto". On a GPU, this is the first available library whose `on_request` is false. On a CPU, it is only
+	 * builtin, which computes in double precision and rounds once. */
 	bool automatic;
 	bool all;	/* "all": every available library, and also builtin and the dataset's own truth */
 	/* The ground truths that --ground-truth names, in this order. If `automatic` or `all` is true, they are used in
@@ -64,8 +64,8 @@ bool ground_truths_use_solutions(const struct truth_choice *choice);
  * definition, or NULL. `fi_api` is the call of the FlashInfer function that the definition names, such as
  * "flashinfer.norm.rmsnorm(x=input)"; or NULL. "auto" calls this function if there is no op family. `own` are the
  * dataset's own ground truths. The first two elements are the definition's truth and its chain
- * (engine/dataset_truth.h). "auto" uses these two only if there is no op family. "all" uses these two if they exist,
- * and --ground-truth can name each of them. The other elements are the definition's solutions
+ * (engine/dataset_truth.h). "auto" uses the truth and the chain only if there is no op family. "all" uses the truth and
+ * the chain if they exist, and --ground-truth can name each of them. The other elements are the definition's solutions
  * (engine/solution_truth.h), which are used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 				int own_count, const char *fi_api, struct arena *arena);

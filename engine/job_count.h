@@ -10,7 +10,7 @@ struct job_facts {
 	int64_t memory; /* bytes of memory that are available; 0 if this is unknown */
 	bool gpu;       /* references run on a GPU */
 	bool kept;      /* --isolation kept: most references run in a process that already exists */
-	bool urgent;    /* an interactive user waits for single definitions */
+	bool urgent;    /* a user waits for single definitions, as in an editor, so there are fewer jobs */
 };
 
 struct job_facts job_facts_here(bool gpu); /* the facts of this machine, with `kept` and `urgent` false */

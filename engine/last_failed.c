@@ -69,8 +69,9 @@ int last_failed_select(struct run *run)
 	return count;
 }
 
-/* Sets `failed` to the definitions that failed in this run, and `settled` to the definitions that did not fail. With
- * --case, a definition that passes this case belongs to neither list, because it may fail in other cases. */
+/* Sets `failed` to the definitions that failed in this run, and `settled` to the definitions that did not fail. If
+ * --case selects a single case, and this case passes, the definition is in neither list, because it may fail in its
+ * other cases. */
 static void sort_results(const struct run *run, struct arena *arena, struct paths *failed, struct paths *settled)
 {
 	int at = 0;

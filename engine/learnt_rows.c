@@ -29,7 +29,7 @@ static const struct case_result *first_about(const struct result *result, const 
 }
 
 /* Finds the first axis along which the rows are dependent in case `number`, but independent in the first case that
- * examined the axis. Returns a sentence about this axis, or NULL if there is no such axis. */
+ * examined the axis. Returns a sentence about this axis. If no axis has changed in this way, returns NULL. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {
@@ -57,8 +57,8 @@ static struct verdict *with_failed_check(const struct verdict *verdict, int at, 
 	return out;
 }
 
-/* Returns a copy of the verdict with a finding about the check. Used instead of a failed verdict if a ground truth
- * decided the case. */
+/* Returns a copy of the verdict with a finding about the check. If a ground truth decided the case, this copy is used
+ * instead of a failed verdict. */
 static const struct verdict *with_finding(const struct case_result *c, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);

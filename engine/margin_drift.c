@@ -51,8 +51,8 @@ static bool same_kind(const struct margin_point *a, const struct margin_point *b
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
 }
 
-/* Adds the drift to the items. If `each` is false, keeps, among the items from index `first` on, only the largest drift
- * for each device class and ground truth. */
+/* Adds the drift to the items. The items from index `first` on are drifts of the same definition. If `each` is false,
+ * only the largest of these is kept for each device class and ground truth. */
 static void add_or_replace(struct collector *all, int first, bool each, const struct margin_drift *drift)
 {
 	for (int i = first; i < all->count && !each; i++) {

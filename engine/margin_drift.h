@@ -6,8 +6,8 @@
 
 #include "engine/margin_history.h"
 
-/* A margin has moved if it changed by more than the factor DRIFT_FACTOR. A margin below DRIFT_LEAST counts as
- * DRIFT_LEAST, because rounding alone may change so small a margin by any factor. */
+/* A margin has moved if it changed by more than the factor DRIFT_FACTOR. Rounding alone may change a tiny margin by any
+ * factor. Therefore a margin below DRIFT_LEAST counts as DRIFT_LEAST. */
 #define DRIFT_FACTOR 2.0
 #define DRIFT_LEAST  0x1p-10
 
@@ -26,7 +26,7 @@ enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 struct margin_drifts {
 	const struct margin_drift *items; /* sorted by `to.margin`, the largest first */
 	int count;
-	int never_compared; /* the number of definitions without two verdicts that can be compared */
+	int never_compared; /* the number of definitions for which no two verdicts can be compared */
 };
 
 /* Returns, for each definition, device class and ground truth, the case whose margin moved most. If `each` is true,

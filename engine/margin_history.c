@@ -73,7 +73,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Also adds the margin of the case's current verdict, which may be missing in the store. */
+/* The store may lack the case's current verdict, so the margin of this verdict is added separately. */
 int margin_history(const struct result *result, const struct case_result *c, struct arena *arena,
 		   const struct margin_point **out)
 {

@@ -11,7 +11,7 @@ struct margin_point {
 	int64_t time;	/* time of the verdict in Unix seconds */
 	double margin;	/* never NaN; infinite if a value is NaN or infinite */
 	enum status status;
-	/* the versions with which the case was verified; "" if unknown */
+	/* what verified the case; "" if unknown */
 	const char *torch, *cuda, *driver, *ground_truth, *version, *device_class;
 };
 

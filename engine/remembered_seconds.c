@@ -46,8 +46,8 @@ static void add_left(const struct result *result, struct left *left)
 	}
 }
 
-/* Returns the seconds that the running cases have taken until now. A case that has run longer than its remembered time
- * counts with its remembered time only. */
+/* Returns the seconds that the running cases have taken until now. If a case has run longer than its remembered time,
+ * only the remembered time is added. */
 static double spent(const struct run *run, double now)
 {
 	struct pool_running running[RUNNING_MOST];

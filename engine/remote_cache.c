@@ -77,8 +77,7 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	return NULL;
 }
 
-/* The main function of the helper process. The helper forgets the signing key first, because it handles untrusted
- * data. */
+/* The main function of the helper process. The helper handles untrusted data, so it first forgets the signing key. */
 static int run_helper(void *context)
 {
 	struct remote_cache *cache = context;
@@ -89,8 +88,8 @@ static int run_helper(void *context)
 	return remote_helper_run(&cache->place);
 }
 
-/* The helper is a forked process, and not a separate program. If the helper started with exec, every process of the
- * same user, including references, could access the helper's memory until the helper had run its first instructions. */
+/* The helper is forked from this process, and not started with exec. After exec, every process of the same user,
+ * including references, could access the helper's memory until the helper has run its first instructions. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	int pair[2];
@@ -202,7 +201,7 @@ static struct shared_verdict **bucket_of(struct remote_cache *cache, const struc
 	return &cache->bucket[(subject->bytes[0] | subject->bytes[1] << 8) % BUCKETS];
 }
 
-/* Returns whether the verdict was found under one of its own keys. */
+/* Returns whether the key that was queried is one of the keys under which this verdict belongs. */
 static bool belongs_to_key(const struct question *question, const struct verdict_line *record, const struct verdict *verdict)
 {
 	const struct remote_keys all = remote_keys_of(&record->subject, &record->witness, verdict);
@@ -369,8 +368,8 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 }
 
 /* Returns whether this verdict, whose reference was not fully contained, would replace a remote verdict whose reference
- * was fully contained. In this case, the verdict is not written, because machines that require containment can use the
- * remote verdict, but not this one. */
+ * was fully contained. Such a verdict is not written: machines that require containment can use the remote verdict, but
+ * could not use the new one. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

@@ -31,8 +31,8 @@ void remote_cache_close(struct remote_cache *remote, bool interrupted);
 /* Returns whether a stored verdict counts for a case. */
 typedef bool case_known(struct result *result, const struct case_result *c);
 
-/* Returns true if `known` returns false for at least one case of the result. If it returns true, the remote will be
- * queried for these cases, and the result waits until remote_cache_next returns it. */
+/* Returns whether the result has a case for which no stored verdict counts, i.e. for which `known` returns false. If it
+ * has, the run will query the remote for these cases, and the result waits until remote_cache_next returns it. */
 bool remote_cache_defers(struct result *result, case_known *known);
 
 /* Returns the next result whose query was answered, or NULL if no query was answered. Queries for several results are

@@ -65,7 +65,7 @@ static struct truth builtin_of(const struct verdict *v)
 	return found;
 }
 
-/* Returns whether the verdict would count on a machine that has this version of builtin but no GPU. */
+/* Returns whether the verdict would count on a machine without a GPU, if the machine has this version of builtin. */
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
@@ -82,8 +82,8 @@ static bool through_several(const struct verdict *v)
 	return v->tried_count > 1 || v->all_tried;
 }
 
-/* Adds the key of verdicts by several ground truths on a device class. If `torch` is NULL, the key applies to any
- * version of torch. */
+/* Adds the key for verdicts on a device class to which several ground truths contributed. If `torch` is NULL, the key
+ * applies to any version of torch. */
 static void add_several(struct remote_keys *to, const struct digest *subject, bool all, const char *torch,
 			const char *cuda, const char *device_class)
 {

@@ -7,15 +7,16 @@
  *   - its exact subject and witness, for machines that have torch;
  *   - its subject, ground truth and device class, for machines without torch.
  *
- * A verdict to which several ground truths contributed is stored under two other keys instead. One consists of subject,
- * device class and torch version, the other of subject and device class. The names of the ground truths are not in
- * these keys, because another machine cannot know which ground truths the run skipped. For this reason, rerun_case
- * compares the ground truths after a record is found.
+ * If several ground truths contributed to a verdict, two other keys replace these keys. The first key consists of the
+ * subject, the device class and the torch version, the second only of the subject and the device class. Neither key
+ * contains the names of the ground truths: a run tries ground truths until one of them decides the case, so another
+ * machine cannot know in advance which of them were tried. After a record is found, rerun_case compares its ground
+ * truths with those of the run.
  *
  * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
- * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys
- * contain the version of builtin. Otherwise both keys contain the word "library", because machines without a GPU accept
- * verdicts by any version of any library.
+ * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both of
+ * these keys contain the version of builtin. Otherwise both contain the word "library" instead of a library's name and
+ * version: a machine without a GPU accepts verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H
@@ -36,9 +37,9 @@ struct remote_keys {
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
 /* Returns the keys under which the remote may have a verdict that counts for this run:
- * - for this machine's own device class, the keys of verdicts by several ground truths, and the keys of verdicts by the
- *   first ground truth in `truths` (if `truths` is empty: of verdicts without a ground truth);
- * - for each other device class that the run accepts, the keys of all verdicts from that class that may count. */
+ * - the keys of verdicts from this machine's own device class. Such verdicts are by the first of `truths`, or by
+ *   several of `truths`. If `truths` is empty, they are verdicts without a ground truth;
+ * - if the run accepts verdicts from another device class or from any GPU, the keys of these verdicts. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);
 

@@ -2,9 +2,9 @@
  * run.
  *
  * A stored verdict that does not count has a "lack". The lack is the first condition that the verdict does not meet
- * (enum lack). If no verdict counts, the run reports what the closest verdict lacks. If several verdicts count, a
- * verdict from a GPU is preferred to a verdict from a CPU. If the kind of device is the same, the newer verdict is
- * preferred. Failed verdicts count in the same way as passed verdicts. */
+ * (enum lack). If no verdict counts, the run reports the lack of the verdict that meets the most conditions. If several
+ * verdicts count, a verdict from a GPU is preferred to a verdict from a CPU. If the kind of device is the same, the
+ * newer verdict is preferred. Failed verdicts count in the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
 #include <string.h>
@@ -36,9 +36,9 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 }
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, only the versions of builtin and of the dataset's own truths are compared. A verdict by a
- * library then counts even if the library is not installed here, because a machine without a GPU cannot compute a
- * better verdict. */
+ * another device class, only the versions of builtin and of the dataset's own truths are compared. In this case, a
+ * verdict by a library counts even if the library is not installed here: it comes from a GPU, and a machine without a
+ * GPU cannot compute a better verdict. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
@@ -53,8 +53,8 @@ static enum lack lack_of_tried(const struct truths *truths, int at, bool own_cla
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
-/* Returns true if no ground truth of the verdict could tell whether the reference is right. Such a verdict counts only
- * if the run has no other ground truths; if it has others, the case runs again. */
+/* Returns true if no ground truth of the verdict could tell whether the reference is right. If a run has other ground
+ * truths than such a verdict, the verdict does not count, and the case runs again. */
 static bool could_not_tell(const struct verdict *v)
 {
 	return v->tried_count > 0 && !v->all_tried &&
@@ -88,7 +88,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 }
 
 /* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. Such a
- * verdict is never `passed`, and it counts with every version of torch and every containment of references. */
+ * verdict is never `passed`. No reference ran, so the verdict counts whatever torch is installed and whatever
+ * --require-containment says. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
@@ -179,8 +180,8 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 }
 
 /* If the verdict is from --ground-truth all, lists the ground truths that were installed or removed since it was
- * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" for other verdicts, because only
- * --ground-truth all uses every available ground truth. */
+ * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" if the verdict is not from
+ * --ground-truth all: such a verdict need not have used every available ground truth. */
 static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	const char *lacks = "", *gone = "";
@@ -269,8 +270,8 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 }
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
- * preferred to verdicts from a CPU, and then newer verdicts to older ones. Sets `*nearest` to the index of the verdict
- * that meets the most conditions, and `*lack` to the first condition that it does not meet. */
+ * preferred to verdicts from a CPU, and then newer verdicts to older ones. Also finds the verdict that meets the most
+ * conditions: sets `*nearest` to its index, and `*lack` to the first condition that this verdict does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

@@ -39,7 +39,7 @@ enum lack {
 	LACK_TRUTH,
 	LACK_VERSION,
 	LACK_TORCH,
-	LACK_NONE, /* the verdict meets every condition; with --force, it still does not count */
+	LACK_NONE, /* the verdict meets every condition (but with --force, no stored verdict counts) */
 	/* This value has the largest number, because counters on disk already use the smaller numbers. Its condition is
 	 * therefore checked last. */
 	LACK_CONTAINMENT,
@@ -48,7 +48,8 @@ enum lack {
 
 struct decision {
 	enum rerun_answer answer;
-	enum lack lack;  /* the first condition that the closest stored verdict does not meet */
+	/* The first condition that does not hold for the stored verdict that meets the most conditions. */
+	enum lack lack;
 	int candidate;   /* index of the stored verdict that counts; -1: none counts */
 	const char *why; /* the reason for the decision: "no verdict for this version of the case is stored", "stored verdict by
 			  * builtin on sm_90" */

@@ -158,7 +158,7 @@ static void add_programs(struct result *result, struct task *task)
 }
 
 /* Looks up the time that the last run of a case took, and returns the time that the next run is expected to take. An
- * urgent run does not look up this time in the store, because a user waits. */
+ * urgent run does not look up this time, so that it can start its cases sooner. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -236,8 +236,8 @@ static void plan_or_finish(struct result *result)
 		finish_result(result);
 }
 
-/* Returns the verdict for a case of this result. If the reference may read the clock, a passed verdict becomes
- * `checked`. */
+/* If the reference may read the clock, returns a copy of a passed verdict with the status `checked`. Otherwise returns
+ * `verdict` itself. */
 static const struct verdict *verdict_for(struct result *result, const struct verdict *verdict)
 {
 	struct verdict *checked;
@@ -293,8 +293,8 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. Submits the
- * case, unless another equal case is running; then the case waits for this other case. */
+/* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
+ * equal case is running now, the case waits for that one. Otherwise submits the case. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
@@ -390,8 +390,9 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the op family, returns 1 at first, because the
- * first case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
+/* Returns the number of cases to plan now. This is the number of all cases, with one exception: if only the shapes
+ * suggest the op family, it is 1 at first. The first case usually shows whether the reference computes something else
+ * than the family. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -456,7 +457,7 @@ static bool only_count(struct result *result)
 	return true;
 }
 
-/* Removes the newest result, because other shards report its cases. */
+/* Removes the newest result of the run. Call this if other shards report the cases of this result. */
 static void drop_other_shard(struct result *result)
 {
 	result->run->count--;
@@ -464,7 +465,7 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-/* `candidate` is the number of the solution that is verified instead of the reference; 0 stands for the reference. */
+/* `candidate` is the number of the solution to verify, from 1, or 0 to verify the reference. */
 static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;
@@ -486,8 +487,8 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 		emit_result(result);
 		return;
 	}
-	/* No stored summary can be used, so the definition is parsed. Every file that was not read so far is now read
-	 * and hashed, because the bytes that are parsed must be the bytes that are hashed. */
+	/* No stored summary can be used, so the definition is parsed. Files that were not read so far are read and
+	 * hashed now, so that exactly the bytes that were hashed are parsed. */
 	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
 	    result_make_cases(result, bytes, &err) < 0) {
 		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
@@ -565,9 +566,8 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* A verdict is stored with the torch version that the zygote reports. (Runners are forked from the zygote.) If this
- * version differs from the version that the run expected, the run has accepted stored verdicts of a torch version that
- * is not installed. The run then stores no summaries. */
+/* Returns whether the processes that run references have another torch version than the run expected. If they have, the
+ * run has accepted stored verdicts of a torch version that is not installed, and it stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

@@ -10,8 +10,8 @@
  * run.c contains the loop over the definitions. run_to_end is the loop of `verify`; `watch` calls the same steps
  * (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,
  * engine/definition_status.h decides which verdicts count, engine/save_verdicts.h stores them, and engine/selection.h
- * selects definitions by name. run_open.c has run_open* and run_close, which open and close what a run uses. Only the
- * worker processes are opened later, by engine/run_pools.h. */
+ * selects definitions by name. run_open.c has run_open* and run_close, which open and close what a run uses, except the
+ * worker processes. engine/run_pools.h starts those when they are first needed. */
 #ifndef REFTEST_ENGINE_RUN_H
 #define REFTEST_ENGINE_RUN_H
 

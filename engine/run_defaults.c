@@ -20,7 +20,7 @@ static void default_tolerance(const struct settings *settings, struct run_option
 		return;
 	memcpy(options->cases.dataset_by_dtype, settings->by_dtype, sizeof settings->by_dtype);
 	options->cases.dataset_bounds = true;
-	/* Needed, because each result must say whether one of its bounds is from reftest.toml. */
+	/* without the details of its cases, a result cannot say whether one of its bounds is from reftest.toml */
 	options->details = true;
 	options->from_settings |= 1u << SETTING_TOLERANCE;
 }

@@ -7,8 +7,8 @@
 #include "engine/settings.h"
 
 /* Sets every option that is not on the command line. For example, sets the sizes if `sizes_given` is false, and the
- * device if it is NULL. Records in from_settings which settings took effect. A second call changes nothing. The options
- * keep pointers into `settings`, which may be NULL. */
+ * device if it is NULL. Records in from_settings which settings took effect. A second call changes nothing. `settings`
+ * may be NULL; otherwise it must outlive the options, which keep pointers into it. */
 void run_defaults(const struct settings *settings, struct run_options *options);
 
 /* Reads the value of --sizes. If `list` is NULL, the option was not given. The sizes then come from the settings of the

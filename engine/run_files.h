@@ -30,15 +30,16 @@ struct run_files_calls {
 	/* Returns whether the file still has the content that `earlier` records. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
 	/* Reads a file of at most `limit` bytes. Sets `out->seen` except `out->seen.content`. On error, returns -1 and
-	 * sets `err`. Also sets `out->absent` or `out->remote` if that is the cause. */
+	 * sets `err`. If the file does not exist, also sets `out->absent`; if only the git remote has its content, also
+	 * sets `out->remote`. */
 	int (*read)(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		    struct err *err);
 	/* Returns whether the file has `content`. Reads the file, unless `earlier` proves that it has this content. */
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
-	 * sure that the blob exists as a file, because a case that runs may have to read this file. If this function
-	 * reads the blob, it sets `seen` and sets `*read` to true. */
+	 * sure that the blob exists as a file, because the judge or the reference may read it. If this function reads
+	 * the blob, it sets `seen` and sets `*read` to true. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
 	/* Returns whether the blob has had the same content at all times since it was hashed. */

@@ -202,8 +202,8 @@ void run_close(struct run *run)
 	arena_free(&run->arena);
 }
 
-/* Returns whether a problem of the dataset concerns a selected definition. A problem with a path such as
- * "definitions/rmsnorm/…: why" concerns only the definitions of the op_type rmsnorm. */
+/* Returns whether a problem of the dataset concerns a selected definition. A problem is a message that begins with a
+ * path. For example, "definitions/rmsnorm/…: why" concerns only the definitions of the op_type rmsnorm. */
 static bool concerns(const struct run *run, const char *problem)
 {
 	const char *slash = strchr(problem, '/');

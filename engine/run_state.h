@@ -63,7 +63,8 @@ struct run_options {
 	bool needs_device;  /* run_open fails with EXIT_UNVERIFIED if --device names a device that cannot be used */
 	/* Keep the list of cases in every result; if false, a result that passed may have only counts. */
 	bool details;
-	bool forget;	    /* in a dry run: drop the cases of a result that is not `known`, after on_result */
+	/* In a dry run: if some case of a result has no verdict, the cases of this result are freed after on_result. */
+	bool forget;
 	bool thorough;      /* look up every case instead of using stored summaries */
 	/* Create a result for every definition; if false, a definition whose stored summary is "passed" is only
 	 * counted. */
@@ -71,16 +72,16 @@ struct run_options {
 	/* The functions that query a running watcher; NULL if no watcher is to be queried. A run that queries a watcher
 	 * need not check every file. If `ask_verified` is set, the watcher lists the verified definitions. If
 	 * `ask_rows` is also set, the list also has the number of cases of each of these definitions. If `ask_names` is
-	 * set, the watcher looks up the paths of the definitions with these names. */
+	 * set, it has the names of `ask_count` definitions, and the watcher looks up their paths. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* NULL in an ordinary run. If the run compares two versions of references, `base` has the older versions: each
-	 * of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
+	/* NULL unless the run compares two versions of references (`reftest diff`). `base` has the older versions, and
+	 * each of them is the only ground truth of its definition. Such a run neither reads nor stores verdicts. */
 	const struct base_references *base;
-	/* NULL in an ordinary run. If set, the run verifies the solutions of each definition instead of its reference,
-	 * and neither reads nor stores verdicts. */
+	/* NULL unless the run verifies solutions instead of references (`verify --solutions`). Such a run neither reads
+	 * nor stores verdicts. */
 	const struct candidates *candidates;
 	/* In a shared pool, the cases of this run start before the queued cases of other runs. Verdicts are reported
 	 * immediately, and are stored at the end of the run in one transaction. */
@@ -120,8 +121,8 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	/* In a dry run: at least one case has no valid verdict, and at least one case has an earlier verdict. If
-	 * `stale` is false and a verdict is missing, the definition was never verified (unknown). */
+	/* In a dry run: at least one case would have to run, but the store has a verdict for some version of some case.
+	 * If `stale` is false and a verdict is missing, the definition was never verified (unknown). */
 	bool stale;
 	int findings;
 	bool weak;            /* every passed case is weak: outputs that are all zeros would pass as well */
@@ -135,8 +136,8 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). In this case, the `latest`
-	 * records in the store are for other contents of the definition's files. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). Such a result does not update
+	 * the definition's `latest` records in the store, so these still describe other contents of its files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
@@ -158,9 +159,9 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file; valid if `definition` is not NULL */
-	/* The dataset's own ground truths of the definition. The first element is the file in truths/ (or, if `base` is
-	 * set, the older version of the reference), the second is the definition's chain, and the others are its
-	 * solutions. Valid if `definition` is not NULL. */
+	/* The dataset's own ground truths of the definition. The first element is the file in truths/. If `base` is
+	 * set, it is the older version of the reference instead. The second element is the definition's chain. The
+	 * others are its solutions. Valid if `definition` is not NULL. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
@@ -172,8 +173,8 @@ struct result {
 	double started, seconds;
 };
 
-/* The writes to the store that are delayed until the end of the run. These are the `latest` records of cached verdicts,
- * and every write of an urgent run. */
+/* The writes to the store that are delayed until the end of the run. An urgent run delays all its writes. Other runs
+ * delay only the `latest` records of the cases that did not run, because a stored verdict counted. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */
@@ -232,8 +233,7 @@ struct run {
 	/* what the references of this run were able to access, in the form of verdict.containment; NULL: no reference
 	 * ran */
 	const char *containment;
-	/* `containment` as sentences; "" if it lists nothing that references were able to access; NULL: no reference
-	 * ran. */
+	/* One sentence for each gap in `containment`; "" if there was no gap; NULL: no reference ran. */
 	const char *gaps;
 	const char *not_stored;  /* the reason why verdicts could not be stored; NULL: they could be stored */
 	bool interrupted;

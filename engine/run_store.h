@@ -17,7 +17,7 @@ struct run_store_calls {
 	int (*put)(void *self, const struct store_put *puts, int count, struct err *err);
 	bool (*writable)(const void *self);
 	int (*each_file)(void *self, const char *prefix, store_visit *visit, void *context, struct err *err);
-	/* May be NULL; the run then calls each_file instead. */
+	/* If this member is NULL, the run calls each_file instead. */
 	int (*each_file_apart)(void *self, const char *prefix, const struct file_visitor *inside,
 			       const struct file_visitor *others, struct err *err);
 	int (*put_files)(void *self, const struct file_entry *entries, int count, struct err *err);

@@ -12,8 +12,8 @@ static bool is_new(const struct case_result *c)
 	return !c->cached || c->shared || c->fetched;
 }
 
-/* Returns whether the `latest` record of the case in the store refers to this verdict. If it does, a cached verdict
- * need not be written again. */
+/* Returns whether the `latest` record of the case in the store refers to this verdict. If this returns true, a verdict
+ * from the store need not be written again. */
 static bool latest_is_current(struct result *result, const char *name, const struct case_result *c)
 {
 	struct latest latest;
@@ -37,7 +37,7 @@ static bool make_put(struct result *result, const char *name, struct case_result
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
 		       &result->arena, &all);
 	if (is_new(c))
-		verdict_write(v, &text); /* the text of a verdict that is not new is in the store already */
+		verdict_write(v, &text); /* otherwise, the store already has this text */
 	fields_write(&all, &packed);
 	*put = (struct store_put){.subject = c->test->subject,
 				  .witness = c->witness,
@@ -73,7 +73,7 @@ static void commit_later(struct run *run, const struct store_put *put)
 
 	if (later->count == LATER_MOST)
 		save_waiting(run);
-	if (later->count == later->room) { /* save_waiting frees the old array together with its arena */
+	if (later->count == later->room) { /* the old array stays in the arena until save_waiting frees it */
 		int room = later->room == 0 ? 64 : later->room * 2;
 		struct store_put *puts = arena_array(&later->arena, (size_t)room, sizeof *puts);
 

@@ -151,7 +151,8 @@ static int unknown_key(const struct reader *reader, const struct toml_value *val
 		return fail_at(reader, value,
 			       "a dataset cannot set \"%s\", because its author may be a stranger; %s instead", key,
 			       user_rows[number - SETTING_COUNT].instead);
-	/* a quoted "hook.strict" is spelt like a setting, but is not in the table [hook], so no setting is suggested */
+	/* If the name of the key is that of a setting, the key is in the wrong table: for example, a quoted
+	 * "hook.strict" at top level instead of `strict` in the table [hook]. The message then suggests no setting. */
 	const char *near = number < SETTING_COUNT ? NULL : suggest_word(key, known, SETTING_COUNT);
 
 	if (near == NULL && number == KEYS)
@@ -237,7 +238,7 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 		id++;
 	/* A quoted key "hook.strict" at top level is not the key `strict` of the table [hook]. */
 	if (id == SETTING_COUNT || (*table == '\0') != (strchr(rows[id].name, '.') == NULL))
-		/* An error, because otherwise a misspelt setting would silently have no effect. */
+		/* This is an error: otherwise, a misspelt setting would silently have no effect. */
 		return unknown_key(reader, value, key);
 	if ((rows[id].kind == TOML_FLAG ? read_flag : read_value)(reader, (enum setting_id)id, value, &text) < 0)
 		return -1;

@@ -82,7 +82,7 @@ static bool more_wait_than_lanes(const struct several *s)
 
 /* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
  * create a CUDA context. While many tasks wait, a device gets one task for each lane in advance. While few tasks wait,
- * a device gets only one task in advance, because other devices may become free sooner. */
+ * it gets only one task in advance, so that the other tasks stay in the queue for the device that is free first. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
@@ -158,7 +158,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns a queue entry for those jobs of a task that have no result, or NULL if every job has a result. */
+/* Returns a queue entry with the jobs of a task that have no result yet, or NULL if every job has a result. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -299,8 +299,8 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	return true;
 }
 
-/* Takes one result from a device. Returns false if the case runs again on another device, so that the result is
- * ignored. */
+/* Takes one result from a device. Returns false if the result must be ignored, because its case runs again on another
+ * device. */
 static bool take(struct several *s, struct device *device, struct arena *arena, struct pool_result *out)
 {
 	bool counts = true;
@@ -380,7 +380,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* A layer of the sandbox counts as present only if the runner of every device has this layer. */
+/* Reports a layer of the sandbox as present only if the runners of all devices have it. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;

@@ -19,9 +19,9 @@ struct device_runner {
 /* Called with a sentence when a device is left out. */
 typedef void device_note(const char *sentence);
 
-/* The returned runner owns the runners of the devices. After the returned runner has closed these runners, it calls
- * `closed` with `context`. If the process has no free descriptor, closes the runners, sets `err`, and returns a runner
- * whose `calls` is NULL. */
+/* The returned runner owns the runners of the devices. When the returned runner is closed, it closes the runners of the
+ * devices, and then calls closed(context). If the process has no free descriptor, several_devices closes the runners of
+ * the devices, sets `err`, and returns a runner whose `calls` is NULL. */
 struct runner several_devices(const struct device_runner *devices, int count, device_note *note,
 			      void (*closed)(void *context), void *context, struct err *err);
 

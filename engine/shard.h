@@ -21,7 +21,7 @@ int shard_read(const char *text, struct shard *out, struct err *err);
  * another shard reports the definition. */
 bool shard_filter(const struct shard *shard, const char *name, struct cases *cases);
 
-/* Returns whether this shard reports a definition that has no cases, for example because it is invalid. */
+/* Use this for a definition without cases, for example an invalid definition. Returns whether this shard reports it. */
 bool shard_reports(const struct shard *shard, const char *name);
 
 #endif

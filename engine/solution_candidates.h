@@ -1,7 +1,7 @@
 /* solution_candidates - lets a run verify the solutions of a dataset instead of the references (`verify --solutions`).
- * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. The
- * cases of a solution have the same inputs and ground truths as the cases of the reference, followed by the reference
- * itself as the last ground truth. */
+ * If the status of a reference is `passed` or `checked`, each solution of its definition gets a separate result. The
+ * cases of a solution have the same inputs as the cases of the reference, and the same ground truths. After these, the
+ * reference is used as the last ground truth. */
 #ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 #define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 

@@ -1,10 +1,11 @@
-/* solution_truth - reads the dataset's solutions as programs. Their files are
+/* solution_truth - reads the solutions of a dataset, so that they can run as ground truths. Their files are
  * solutions/{author}/{op_type}/{definition}/{name}.json; the folder of the author may be missing. `--ground-truth
  * solution` uses solutions as ground truths. `verify --solutions` compares solutions with the ground truths that
  * verified the reference.
  *
- * A solution is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). The
- * version of a solution is a digest of its sources and of the way it is called. The version is part of the witness. */
+ * A solution is untrusted code. Its code runs in a runner of its own, which is confined like the runners of references
+ * (workers/pool/lane_truth.c). The version of a solution is a digest of its sources and of the way it is called. The
+ * version is part of the witness. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 
@@ -21,10 +22,10 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 
 bool is_solution_path(const char *path);
 
-/* Reads the solution in the file `path` as a ground truth of the definition. If the solution has the same code as the
- * reference, sets `program`, and also sets truth.refused to the reason why it cannot be a ground truth. `why` is the
- * reason if the file cannot be read, otherwise NULL. `device_class` is the device class of the run. Everything is
- * allocated in `arena`. */
+/* Reads the solution in the file `path` as a ground truth of the definition. If the solution cannot be a ground truth,
+ * sets truth.refused to the reason. If the reason is that it has the same code as the reference, sets `program`
+ * nevertheless. `why` is the reason if the file cannot be read, otherwise NULL. `device_class` is the device class of
+ * the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);
 

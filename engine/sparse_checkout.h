@@ -21,7 +21,7 @@ struct stem {
 
 struct sparse { /* {0} means that git's index was not read yet */
 	bool asked;
-	const struct dataset_file *definitions; /* the absent definitions, sorted by path; they have no stat */
+	const struct dataset_file *definitions; /* the absent definitions, sorted by path; `stat` is not set */
 	int count;
 	const struct stem *stems; /* the name and the op_type of each absent definition, sorted */
 	/* The files of tests/references that are marked skip-worktree ("test_gemm.py", "conftest.py"), sorted. A file

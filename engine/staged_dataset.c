@@ -530,7 +530,7 @@ static int make_folder(struct staged *staged, struct err *err)
 {
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
-	/* Needed, because .reftest may be missing if there is no store. */
+	/* without a store, nothing has created .reftest yet */
 	if (reftest_folder_make(staged->dataset->root, err) < 0)
 		return -1;
 	sweep(staged);

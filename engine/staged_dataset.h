@@ -42,8 +42,8 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 bool staged_changes(struct staged *staged, const char *path);
 
 /* Lists the files below the root that a commit of the current index would add, remove or change. Their paths are
- * relative to the root. Returns the number of files. Returns -1 if git fails. Also returns -1 if there is no commit
- * yet, because every file is then new. */
+ * relative to the root. Returns the number of files. Returns -1 if git fails, and also before the first commit, when
+ * every file is new. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
@@ -52,7 +52,8 @@ int staged_changed_files(struct staged *staged, struct arena *arena, const char 
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
-	/* Digest of `data`, computed together with the SHA-256 of the LFS pointer; a mapped file may change later. */
+	/* Digest of `data`. For a mapped file, it was computed in the same pass as the SHA-256 that was compared with
+	 * the LFS pointer, because the file may change later. */
 	struct digest content;
 	struct buf bytes;	/* the content, if the index has it; owned */
 	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */

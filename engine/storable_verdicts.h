@@ -3,9 +3,9 @@
  * A verdict may be stored only if its subject and its witness (cache/fingerprint.h) contain everything that it depends
  * on. The following conditions ensure this; beside each condition is the function that checks it:
  *
- *   - the text of the reference uses nothing except the text itself, its inputs and torch: storable_reference, before
- *     the run
- *   - the reference accessed nothing else while it ran: storable_reached
+ *   - the code of the reference contains nothing that may access more than its inputs and torch: storable_reference,
+ *     before the run
+ *   - while the reference ran, it accessed nothing but its inputs and torch: storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
  *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
  *
@@ -21,8 +21,8 @@
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
- * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, a reference that
- * agrees with a ground truth is only `checked`, because its next outputs may differ. */
+ * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, the reference may
+ * compute other outputs in its next run, so it can only be `checked`, and not `passed`. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns a message which says that no verdict is stored, because the running reference accessed something besides its
@@ -34,8 +34,8 @@ const char *storable_reached(const char *reached, struct arena *arena);
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor
- * file because it was removed or changed after it was hashed. The other cases must then run, because they may use an
- * unchanged file with the same content. */
+ * file because it was removed or changed after it was hashed. Such a verdict says nothing about the other cases: they
+ * may use an unchanged copy of the file, so they must run. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif

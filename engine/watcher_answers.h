@@ -18,8 +18,8 @@ struct up_to_date_row {
 };
 
 struct up_to_date {
-	/* The number of verified definitions, counted after the watcher has processed every file change that happened
-	 * before the query. */
+	/* The number of verified definitions. Before the watcher counts them, it processes all file changes that
+	 * happened before the query. */
 	int definitions;
 	int64_t cases;
 	uint64_t elements;
