@@ -123,8 +123,8 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 	struct statfs fs;
 	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
 
-	/* EAGAIN means that a process has the file open for writing. Pages on tmpfs are never written out, so they stay
-	 * dirty. */
+	/* EAGAIN means that a process has the file open for writing. On tmpfs, sync_file_range does not help: the pages
+	 * of a file are never written out, so they stay dirty. */
 	if (shows && !lease_granted(fd))
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |

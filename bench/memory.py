@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
-ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a runner that measures itself.
+ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset ROOT with a changed runner, which measures the
+memory of its own processes.
 
 Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this
 is what Python, torch and its libraries need. The second list has the cases with large tensors that need the most

@@ -21,8 +21,8 @@ bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, cp and sed cre
           which the watcher verifies the files, and measures the time from the writer's exit to the last verdict.
 
 walls     Runs two watchers on equal datasets. One of them runs references without namespaces and Landlock, but with
-          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints the
-          distribution of the times of both watchers, and of their differences.
+          seccomp and limits. Saves a definition in the two datasets in turn, so that both watchers have the same load.
+          Prints the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
@@ -279,8 +279,8 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-# Programs that write many files one by one. Unlike git, they create no lock file. The cache already has the verdicts
-# for the new contents.
+# Programs that write many files one by one. Unlike git, they create no lock file. When bulk() measures them, the cache
+# already has the verdicts of the contents that they write.
 WRITERS = {
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(

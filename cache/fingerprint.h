@@ -8,9 +8,9 @@
  * any two different lists. The store keeps the digest of every field, so that `explain` can name the field that
  * changed. The store also keeps short values, so that `explain` can show the old and the new value.
  *
- * A new field of the definition schema also needs a field in definition_fields. If verdicts begin to depend on
- * something else, for example on a version, it also needs a field in witness_fields and in context_digest of
- * engine/run_open.c. Without these fields, reftest would report an old result after such a change. */
+ * A new field of the definition schema also needs a field in definition_fields. Anything else on which verdicts begin
+ * to depend, for example a version, also needs a field in witness_fields and in context_digest of engine/run_open.c.
+ * Without these fields, reftest would report an old result after such a change. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 

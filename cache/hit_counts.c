@@ -38,8 +38,8 @@ static void line_write(const struct cache_stats *counts, char line[LINE_ROOM])
 
 enum { OLDEST_NUMBERS = 2 + 6 }; /* how many numbers follow "counts 1" in a line of the first version */
 
-/* Parses one line, which has no newline. A number that is missing because an older version wrote the line is set to
- * 0. */
+/* Parses one line, which has no newline. If an older version of this program wrote the line, sets the numbers that the
+ * line lacks to 0. */
 static bool line_read(const char *line, struct cache_stats *out)
 {
 	int64_t *numbers[2 + HIT_COUNTS_REASONS] = {&out->runs, &out->hits};

@@ -111,8 +111,9 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  * not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
- * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
- * could find a half-initialised lock.mdb and use it as if it were complete. */
+ * so LMDB's own lock is released before the lock on the folder. In the opposite order, the next process could have the
+ * lock on the folder while LMDB's lock is still held. LMDB would then assume that lock.mdb is complete, although the
+ * dead process may have initialised only a part of it. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
@@ -186,8 +187,8 @@ static int free_dead_readers(struct env *env, int *dead)
 	return rc;
 }
 
-/* Begins a transaction without a look at its outcome. Takes the lock that the transaction needs; end_write releases the
- * lock of a write transaction. */
+/* Tries once to begin a transaction. Takes the lock that the transaction needs; end_write releases the lock of a write
+ * transaction. */
 static int begin_locked(struct env *env, unsigned flags, MDB_txn **txn)
 {
 	enum lmdb_lock which = (flags & MDB_RDONLY) != 0 ? LMDB_LOCK_READERS : LMDB_LOCK_WRITE;
@@ -287,7 +288,7 @@ static int find_tables(struct env *env)
 		mdb_txn_abort(txn);
 		return rc;
 	}
-	return mdb_txn_commit(txn); /* not mdb_txn_abort, because an abort would close the table handles */
+	return mdb_txn_commit(txn); /* mdb_txn_abort would close the table handles */
 }
 
 static int make_tables(struct env *env)

@@ -2,8 +2,8 @@
  *
  * Python code can access a value only through a name, an attribute or an import, or through a name that it computes at
  * run time. Therefore:
- *   - a name that the text does not bind must be one of Python's builtins, but not one in names_outside (builtins that
- *     open files or reach objects by a computed name);
+ *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
+ *     builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
@@ -95,7 +95,7 @@ static const char *const attributes_outside[] = {
 };
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
- * can access has them. */
+ * can access has attributes with these names. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
 /* The literals and the names of keyword arguments that a call of open may contain after the path. */
@@ -108,8 +108,8 @@ static const char *const names_itself[] = {
     "repr", "tokenize",
 };
 
-/* Parts of names by which code can read its own text. Such names are, for example, _getframe, f_lineno, getsourcelines,
- * torch.compiler, _jit_internal, gi_code, co_lines. */
+/* Code can read its own text by a name that contains one of these parts, for example by _getframe, f_lineno,
+ * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
@@ -226,7 +226,7 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* `c` is not the quote of the f-string, so a nested string begins here, which ends at the next `c`. */
+		/* A quote other than the f-string's begins a nested string, which ends at the next such quote. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -624,8 +624,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 }
 
 /* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal that
- * is_plain accepts, the call counts only as ACCESS_OWN_SOURCE, and the function returns the word after the literal.
- * Otherwise returns `word`. */
+ * is_plain accepts, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after the
+ * literal. Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;

@@ -9,7 +9,8 @@
  * from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and random numbers of the operating
  * system (seed). The list omits names that call a library whose version is not in the fingerprint (numpy, dlpack,
  * sparse and quantised back ends), and names of code that reads Python source (jit, compile, overrides). The list omits
- * names that lead to other modules (random._os), and therefore every name with a leading underscore.
+ * names that lead to other modules, such as _os in random._os. Because such names often begin with an underscore, the
+ * list omits every name that begins with an underscore.
  *
  * When reftest supports a new dtype, torch's name of the dtype must be added to this list. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H

@@ -41,8 +41,8 @@ struct store *store_open(const char *root, const struct store_options *options, 
 }
 
 /* Checks the pages of the store. Pages that another process is writing may look damaged. Therefore, if the pages look
- * damaged and another process uses the store, checks the pages again, up to PAGE_TURNS times. Real damage is found by
- * every check. */
+ * damaged and another process uses the store, checks the pages again, up to PAGE_TURNS times. Pages that are really
+ * damaged look damaged in every check. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);

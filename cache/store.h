@@ -98,8 +98,9 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
 /* Stores records, which the caller must have checked, in one transaction. If a verdict with the same subject and
  * witness is stored already, only one of the two verdicts is kept. If the reference ran fully contained for only one of
  * the verdicts, this verdict is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same
- * time. A time in the future counts as the present. If the store already has a last state of a case, this state is not
- * replaced. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+ * time. A time in the future counts as the present. The row of `latest` for a case is written only if the store does
+ * not have this row yet. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was
+ * stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because another verdict with their subject and witness was
 	 * kept */
@@ -119,8 +120,9 @@ struct store_needs {
 	 * these definitions. */
 	const struct digest *definitions;
 	int definition_count;
-	/* What store_verdict_keys found before the dataset was read. store_gc removes no other verdict: if another process
-	 * has stored a verdict since then, it may belong to a definition that was edited after it was read. */
+	/* The keys that store_verdict_keys found before the dataset was read. store_gc keeps every verdict whose key is
+	 * not among them: another process stored this verdict later, perhaps for a definition that was edited after
+	 * this process had read it. */
 	const struct buf *stored;
 	int days; /* store_gc keeps a verdict that is at most this many days older than the newest verdict */
 };

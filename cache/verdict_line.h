@@ -70,8 +70,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
 /* Appends the bytes that are signed: a line that names the purpose of the signature, then the subject, the witness, the
- * time and the verdict of the record. Fields and names are not signed, because they only help to explain the verdict;
- * the subject and the witness determine the cases to which it applies. */
+ * time and the verdict of the record. Fields and names are not signed, because they only help to explain the verdict.
+ * The cases to which the verdict applies follow from the subject and the witness, which are signed. */
 void verdict_line_signed(const struct verdict_line *record, struct buf *out);
 
 #endif

@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* DECIDED: a ground truth verified the definition. */
+/* DECIDED: the definition needs no approval, because a ground truth verifies it. */
 enum outcome { APPROVED, UNCHANGED, DECIDED, REFUSED };
 
 static const char *const outcome_names[] = {

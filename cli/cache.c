@@ -384,8 +384,9 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 	return rc;
 }
 
-/* Collects the digests of the names of all definitions in the working tree, and the subjects (cache/fingerprint.h) of
- * all their cases: cases of every size, edge cases and gradient cases. */
+/* Appends to `definitions` the digest of the name of each definition in the working tree. Appends to `subjects` the
+ * subject (cache/fingerprint.h) of each case of these definitions: of cases of every size, edge cases and gradient
+ * cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {

@@ -420,8 +420,8 @@ static void examine_inotify(struct doctor *d)
 	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "replacing all files of the dataset at once causes this number of events:");
 }
 
-/* Tries the sandbox of references. References also run in a sandbox that lacks layers; the output then says what such
- * references can access. */
+/* Tries the sandbox of references. If some layers of the sandbox do not work on this machine, references run without
+ * these layers, and the output says what the references can then access. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];

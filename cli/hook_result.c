@@ -30,7 +30,7 @@ static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	/* the paths are made from the definition's name, because the commit may remove these files */
+	/* made from the definition's name, because a list of existing files lacks the files that the commit removes */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 

@@ -435,8 +435,7 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* The verifier must not get another request, because the signal may arrive after the verifier has
-		 * finished this one. */
+		/* If the verifier got another request, a late SIGTERM could interrupt that request and not this one. */
 		close_fd(&server->requests);
 	}
 }

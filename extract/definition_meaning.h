@@ -27,8 +27,8 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ at most in their references and constraints. In this case, both references
- * have the same inputs. */
+/* Returns whether two definitions differ at most in their references and constraints. The references of two such
+ * definitions have the same inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
 /* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. In these objects, a

@@ -112,8 +112,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Sets the error that the configuration contradicts itself: even without parallelism, the length of an axis is not an
- * integer. The message names the fields from which the length is computed. */
+/* Sets the message for a configuration that contradicts itself, because the length of an axis is not an integer even
+ * without parallelism. The message names the fields from which the length is computed. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;
@@ -212,7 +212,7 @@ static enum draft_answer fill_constants(struct making *m)
 	return DRAFT_MADE;
 }
 
-/* Returns a small number in the usual notation, for example 1e-6. */
+/* Returns the text of a small number, in a short form such as "1e-6" if there is one. */
 static const char *number_text(double value, struct arena *arena)
 {
 	for (int exponent = 1; exponent < 20; exponent++)

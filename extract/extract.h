@@ -36,7 +36,7 @@ struct extract_file {
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: the file is not written; extract_plan sets this member to true */
 	bool in_new_folder;	    /* true: extract_write created the file's folder */
-	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
+	const char *status, *why;   /* set by the caller if it removes the definition: the status and the reason */
 };
 
 /* A new definition that got the name NAME_v2, because the dataset already had another definition with its name. */

@@ -166,7 +166,8 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this case would run without --dry-run. A case that would run has no verdict. */
+/* Returns whether the case would run without --dry-run. Such a case has a job but no verdict, because a dry run
+ * executes nothing. */
 static bool would_run(const struct case_result *c)
 {
 	return c->verdict == NULL && c->test->job != NULL;

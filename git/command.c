@@ -16,9 +16,9 @@ extern char **environ;
 
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
-/* The settings of every git command. They turn off hooks, because a hook from the user's template directory could run
- * any program. They turn off git's maintenance in the background, because maintenance could go on after the git command
- * has ended and reftest has released its lock. */
+/* The settings of every git command. Hooks are turned off, because a hook from the user's template directory could run
+ * any program. Git's maintenance in the background is turned off, because it could go on after the git command has
+ * ended and reftest has released its lock. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",

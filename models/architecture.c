@@ -25,8 +25,8 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns false if the rule applies only to models without a certain field (null under "when"), and this model has the
- * field. */
+/* Returns false if the model has a field for which the rule has null under "when". Such a rule applies only to models
+ * without this field. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -245,8 +245,8 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* the expression under "let" is used only if the model lacks the field; a field that is not an integer has no
-	 * value */
+	/* if the model has the field, the expression under "let" is not used, even if the field is not an integer; the
+	 * name then has no value */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -19,7 +19,7 @@ enum expression_result {
 	EXPRESSION_VALUE,
 	EXPRESSION_MISSING,   /* a name has no value */
 	EXPRESSION_INDIVISIBLE, /* a quotient is not an integer */
-	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; the value is n */
+	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; *value is then n */
 	EXPRESSION_INVALID    /* the text is not an expression, or a value is out of range */
 };
 
