@@ -7,7 +7,7 @@ DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.j
 loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the fewest
 bytes. reftest also runs its small and medium cases, and does all its checks. The loop is one process that imports torch
 once. The program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs
-are passed to `reftest verify`. The program also makes a table of the runs of references from reftest's trace. In this
+are passed to `reftest verify`. From reftest's trace, the program also makes a table of the runs of references. In this
 table, the row `usual` is for the runs that every case needs. Each other row is for one kind of extra runs. A row shows
 how long the judges waited for these runs, and how long the judges then worked. The row `usual` also counts the time in
 which judges wait for a free runner.

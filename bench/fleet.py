@@ -97,7 +97,8 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Returns whether the parent of the process `pid` is an actor, and not one of `workers`."""
+    """Returns whether the parent of the process `pid` is none of `workers`. If so, the parent is an actor of Ray;
+    otherwise the process is a fork of a worker."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:

@@ -7,9 +7,9 @@ saves     Simulates an author: changes the computation of a small rmsnorm in pla
           pauses between a verdict and the next save. A user needs at least half a second to read a verdict
           and to save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
           the times show how fast runners are created, because each save needs a new runner. On a GPU, each new runner
-          creates a CUDA context. On a GPU there are also bursts, because formatters and fast users save several
-          times in a row: four saves with 100 ms between a verdict and the next save, then 2 s without saves. In the
-          last saves, only a comment changes.
+          creates a CUDA context. On a GPU, the program also simulates bursts: four saves with 100 ms between a verdict
+          and the next save, then 2 s without saves. Formatters and fast users save in this way. In the last saves,
+          only a comment changes.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.

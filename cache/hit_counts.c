@@ -36,7 +36,7 @@ static void line_write(const struct cache_stats *counts, char line[LINE_ROOM])
 	snprintf(line + at, LINE_ROOM - (size_t)at, "\n");
 }
 
-enum { OLDEST_NUMBERS = 2 + 6 }; /* how many numbers follow "counts 1" in a line of the first version */
+enum { OLDEST_NUMBERS = 2 + 6 }; /* numbers after "counts 1" in a line that this program's first version wrote */
 
 /* Parses one line, which has no newline. If an older version of this program wrote the line, sets the numbers that the
  * line lacks to 0. */

@@ -9,12 +9,12 @@
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A rejected name may be harmless in a reference. Even then, the verdict on the reference is not stored, so the
+ * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
  * reference runs again each time.
  *
  * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
- * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If this is not
- * certain for a text, the result is ACCESS_OUTSIDE. */
+ * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If the tokeniser
+ * may miss a name of a text, the result for this text is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -245,7 +245,8 @@ static bool cut_braces(struct lexer *l, char quote)
 
 	add(&inner, WORD_OP, ")", 1, l->line, false);
 	l->out = inner.out;
-	/* Skips the rest of the field: the format after the colon or the `!`, up to the closing brace. */
+	/* Skips the rest of the field, up to the closing brace: the conversion after `!` and the format after the
+	 * colon. */
 	for (bool format = true; good && format; l->at++) {
 		char c = peek(l, 0);
 
@@ -336,7 +337,7 @@ static void skip_digits(struct lexer *l)
 		l->at++;
 }
 
-/* Skips a number such as 1, 1.5 or 1e-5. The letters of 0x1f and 2j remain and are treated as a name. */
+/* Skips a number such as 1, 1.5 or 1e-5. Of 0x1f and 2j, skips only 0 and 2; x1f and j then count as names. */
 static void cut_number(struct lexer *l)
 {
 	const char *start = l->at;

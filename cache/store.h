@@ -12,8 +12,8 @@
  * A record whose checksum is wrong counts as a miss, never as an error. A store is unusable if it is not an LMDB
  * database, has another format, is truncated, or is corrupt. An unusable store is set aside (renamed, never deleted)
  * with a message, and a new store is created. A process must not have a store open twice. A handle must not be used
- * after a fork or in two threads. (Only store_each_file_apart starts a second thread, which ends before the function
- * returns.) Every write is one short transaction. If LMDB's map of the file is full, it is enlarged. On a full disk or
+ * after a fork or in two threads. Only store_each_file_apart starts a second thread, which ends before the function
+ * returns. Every write is one short transaction. If LMDB's map of the file is full, it is enlarged. On a full disk or
  * in a read-only folder, the stored data can still be read, and each write fails with a message. Results are allocated
  * in the caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H

@@ -217,7 +217,7 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
 
 	*out = (struct store_inspected){0};
 	if ((pages = look_at_pages(&i, err)) != 0)
-		return pages < 0 ? -1 : 0; /* does not read the rows, because LMDB could crash on damaged pages */
+		return pages < 0 ? -1 : 0; /* LMDB could crash on damaged pages, so the rows are not read */
 	if (env_begin_read(env, &i.txn, err) != 0)
 		return -1;
 	for (int table = 0; table < TABLE_COUNT && rc == 0; table++)

@@ -4,9 +4,9 @@
  *
  * Export: the rows of `latest` are read first, and sorted by the keys of the verdicts that they name. The table
  * `verdicts` is in the order of these keys, so one pass over both lists finds the cases of each verdict. The verdicts
- * are then visited in the order of `latest`, definition by definition, because neighbouring lines of the exported file
- * are then similar, and compress well. All rows are read in one read transaction and are not copied from LMDB's
- * mapping.
+ * are then visited in the order of `latest`, definition by definition. In this order, neighbouring lines of the
+ * exported file are similar, and compress well. All rows are read in one read transaction and are not copied from
+ * LMDB's mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"

@@ -1,5 +1,5 @@
 /* approve - records that a person accepts references. A person approves a reference if no ground truth can verify its
- * definition. `verify` compares later versions of a reference with the accepted version
+ * definition. `verify` compares later versions of a reference with the approved version
  * (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"

@@ -150,8 +150,8 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds a difference for each definition that exists only in the commit. The caller does this only if the user named no
- * definitions. */
+/* Adds a difference for each definition that exists only in the commit. The caller calls this function only if the user
+ * named no definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {
 	for (int i = 0; i < diff->base.count; i++)

@@ -209,7 +209,8 @@ static bool cuda_library_exists(const struct doctor *d)
 	return access(path, F_OK) == 0;
 }
 
-/* kernels_open_cuda returns an error if the CUDA library and the CPU library have different digests. */
+/* The CUDA library must be of the same build as the CPU library: kernels_open_cuda returns an error if their digests
+ * differ. */
 static void examine_cuda_kernels(struct doctor *d)
 {
 	struct err err = {""};
@@ -533,7 +534,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* other processes may read the memory of the sandbox's process */
+	secrets_forget(&program->secrets); /* others may read the memory of the process in the sandbox */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

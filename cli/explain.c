@@ -91,8 +91,9 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds how many ground truths were tried for the stored verdict. Returns the number `asked` for which verdict_now
- * yields the stored value of witness.ground_truth_version, or 1 if there is no such number. */
+/* Finds how many ground truths were tried for the stored verdict. Returns the least number `asked` with which
+ * verdict_now makes a verdict that has the stored value of witness.ground_truth_version, or 1 if there is no such
+ * number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {

@@ -24,8 +24,8 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 	return false;
 }
 
-/* Returns whether the commit changes a file of the definition. `result` lists the tensor files, except if it was read
- * from a stored summary: then the files table of the cache lists them. */
+/* Returns whether the commit changes a file of the definition. `result` lists the tensor files. If `result` was read
+ * from a stored summary, the table `files` of the cache lists them instead. */
 static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;

@@ -204,7 +204,7 @@ static int64_t tagged_degree(const struct definition *d, const char *prefix)
 	return 0;
 }
 
-/* The module and degrees that fit best among those that were tried. */
+/* Of the modules and degrees that were tried, those whose lengths are nearest to the lengths of the definition. */
 struct nearest {
 	int wrong; /* the number of axes whose length in the definition differs from the length in the rule */
 	double distance;

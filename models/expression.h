@@ -27,8 +27,8 @@ enum { EXPRESSION_DEPTH = 32 };
 
 /* The callbacks that find what a name stands for. */
 struct expression_names {
-	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
-	 * Returns EXPRESSION_VALUE, or the reason why the name has no value. */
+	/* Writes the value of a name. If the name stands for another expression, the callback passes `depth` to
+	 * expression_evaluate. Returns EXPRESSION_VALUE, or the reason why the name has no value. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
