@@ -1,6 +1,6 @@
 /* hit_counts - reads the lines of the file .reftest/counts, and appends lines to it. A line is "counts 1 RUNS HITS
- * MISSES…", with one number in MISSES for each reason of a miss. line_read rejects a line with more numbers, or with
- * fewer numbers than the first version of this program wrote. */
+ * MISSES…", with one number in MISSES for each reason of a miss. line_read rejects a line with more numbers than this,
+ * and a line with fewer numbers than the first version of this program wrote. */
 #include "cache/hit_counts.h"
 
 #include <fcntl.h>

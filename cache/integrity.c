@@ -19,7 +19,7 @@
 #include "dataset/dataset.h"
 
 enum {
-	CLEAN_STILL_MS = 100, /* a tick of a filesystem's clock is 1 to 10 ms */
+	CLEAN_STILL_MS = 100, /* many ticks of a filesystem's clock, which are 1 to 10 ms each */
 	CLEAN_BYTES = RECORD_HEAD + 32,
 	PATH_ROOM = 4096 + 128,
 };

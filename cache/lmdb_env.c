@@ -653,8 +653,8 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 }
 
 /* Swaps the names of `fresh` and of the environment's folder, and syncs this change to disk. Without the sync, a power
- * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains both
- * folders. */
+ * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder .reftest, which
+ * contains both folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)

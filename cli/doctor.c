@@ -265,7 +265,7 @@ static void examine_gpu(struct doctor *d)
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0 || d->program->kernels.api == NULL) /* the line "kernels" reports missing kernels */
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another line, "kernels", reports missing kernels */
 		return;
 	program_cuda_kernels(d->program);
 	const struct judge_program judge = judge_program(&d->program->kernels);

@@ -42,8 +42,8 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
 /* The names that --help and the completions of --ground-truth offer. The list includes the names of the tables in
- * python/libraries/; the name of a new table must be added to the list. Which ground truths are available is determined
- * at run time. */
+ * python/libraries/; the name of a new table must be added to the list. reftest finds out at run time which ground
+ * truths are available. */
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 

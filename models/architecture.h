@@ -1,5 +1,5 @@
-/* architecture - reads models/architectures.json. For each module of a model, this file says which definition the
- * module needs.
+/* architecture - reads models/architectures.json. models/architectures.json says which definition each module of a
+ * model needs.
  *
  * For each architecture (the name in "architectures" of config.json), the file lists blocks of rules. A rule describes
  * one module: its op_type, and the length of each const axis as an expression (models/expression.h). The names in an

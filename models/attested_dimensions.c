@@ -219,7 +219,7 @@ struct attempt {
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
 	bool unknown; /* the module might fit, but a field of the configuration that it needs is unknown */
-	const struct rule *indivisible; /* a rule whose lengths are not divisible by a degree, or NULL */
+	const struct rule *indivisible; /* a rule with a length that a tried degree does not divide, or NULL */
 	struct nearest nearest;
 };
 
