@@ -129,8 +129,8 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	/* On overlayfs, a shared mapping writes to a file in the underlying layer, and a lease on the overlay's file
-	 * does not detect this. */
+	/* On overlayfs, a write through a shared mapping goes to a file in the underlying layer, and a lease on the
+	 * overlay's file does not detect it. */
 	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
 	if (fd >= 0)

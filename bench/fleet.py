@@ -106,7 +106,7 @@ def parent_is_actor(pid, workers):
 
 
 def coordinate(fleet, root, requests, answered=lambda count: None):
-    """Runs the requests. Returns the number of reports for each case, and the coordinator's scheduler. Calls
+    """Runs the requests. Returns how many times each case was reported, and the scheduler of the coordinator. Calls
     `answered` after each answer."""
     reported = collections.Counter()
     answers = itertools.count(1)

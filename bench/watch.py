@@ -42,7 +42,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAUSES = {"cpu": (0.1, 0), "gpu": (0.5, 0.1, 0)}
-WARM = {"cpu": 1, "gpu": 6}  # seconds after which judge, runner and spare runners are certainly ready
+WARM = {"cpu": 1, "gpu": 6}  # after this many seconds, the judge, the runner and the spare runners are ready
 BURST, BURST_PAUSE, PEACE = 4, 0.1, 2
 
 
@@ -253,9 +253,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """Measures checkouts of branches in which every definition differs. First each branch is checked out once: the
-    cache already has the verdicts, but the watcher has not seen the files' contents. Then checkouts alternate between
-    two branches."""
+    """Measures checkouts of branches in which every definition differs. Each branch is first checked out once. At this
+    time, the cache already has the verdicts, but the watcher has not seen the contents of the files yet. After that,
+    checkouts alternate between two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")

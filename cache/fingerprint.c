@@ -252,8 +252,8 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the field for the constraints. Its hashed text contains the sorted constraints, each followed by a NUL. Its
- * readable text contains the sorted constraints, separated by "; ". */
+/* Adds the field for the constraints. The text that is hashed contains the sorted constraints, each followed by a NUL.
+ * The text that `explain` shows contains the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
 	size_t count = (size_t)definition->constraint_count + (size_t)definition->unchecked_count;

@@ -45,7 +45,8 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is later added to one of the two lists is not added to the other list. */
+/* Returns a copy of the list. If a field is later added to one of the two lists, the other list does not get the
+ * field. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list. The fields are hashed in the bytewise order of their tags, so the order in which they

@@ -316,7 +316,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty, and that no tables were created because `write` is false. */
+ * MDB_NOTFOUND means that the store is empty and that `write` is false, so no tables were created. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -448,8 +448,8 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 }
 
 /* Closes the store while holding the lock of wait_for_turn. When LMDB's last user closes a store, LMDB destroys the
- * mutexes in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed
- * mutexes, and each of its transactions would fail with EINVAL. */
+ * mutexes in lock.mdb. Without the lock, another process could open the store at that moment. It would use the
+ * destroyed mutexes, and each of its transactions would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();

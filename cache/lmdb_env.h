@@ -67,8 +67,8 @@ void env_expect(struct env *env, uint64_t bytes);
 /* Writes a copy of the store that has no free pages. If the copy is at most half as large as the store, the copy
  * replaces the store. Another process that has the old file open continues to read it, and opens the new file at its
  * next write. Returns 1 if the store was replaced. Returns 0 if the copy is larger than half of the store, or if the
- * filesystem cannot exchange two names. Otherwise returns -1 with a message, and nothing has changed. Sets `bytes` to
- * the new size. */
+ * filesystem cannot exchange two names. On an error, returns -1 with a message, and nothing has changed. Sets `bytes`
+ * to the new size. */
 int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
 /* Sets `err` to a message about `rc`, which is an error of LMDB or an errno. Always returns -1. */

@@ -13,8 +13,8 @@
 
 /* A process that needs both locks takes them in this order. */
 enum lmdb_lock {
-	LMDB_LOCK_WRITE,   /* from before a write transaction begins until after it has ended */
-	LMDB_LOCK_READERS, /* while a read transaction begins, or the entries of dead readers are removed */
+	LMDB_LOCK_WRITE,   /* held from before a write transaction begins until after it has ended */
+	LMDB_LOCK_READERS, /* held while a read transaction begins, and while the entries of dead readers are removed */
 };
 
 enum { LMDB_LOCKS_NONE = -1 };

@@ -63,8 +63,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. In each of
- * these modules, a name in names_plain has no effect outside the process. */
+/* Modules that a reference may import if its verdict is to be stored. All these modules are part of Python or of torch.
+ * In each of these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",

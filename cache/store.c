@@ -153,8 +153,8 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* Moves to the next row whose checksum is right. Returns false after the last row, with MDB_NOTFOUND in pass->rc, or
- * after an error, with the error in pass->rc. */
+/* Moves to the next row whose checksum is right. Returns false after the last row and after an error; pass->rc is then
+ * MDB_NOTFOUND or the error. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {

@@ -13,9 +13,9 @@
  * database, has another format, is truncated, or is corrupt. An unusable store is set aside (renamed, never deleted)
  * with a message, and a new store is created. A process must not have a store open twice. A handle must not be used
  * after a fork or in two threads. Only store_each_file_apart starts a second thread, which ends before the function
- * returns. Every write is one short transaction. If LMDB's map of the file is full, it is enlarged. On a full disk or
- * in a read-only folder, the stored data can still be read, and each write fails with a message. Results are allocated
- * in the caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
+ * returns. Every write is one short transaction. If LMDB's map of the file is full, the map is enlarged. On a full disk
+ * or in a read-only folder, the stored data can still be read, and each write fails with a message. Results are
+ * allocated in the caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -53,7 +53,7 @@ int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
 bool store_writable(const struct store *store);    /* also false after a failed write, until a write succeeds */
 
-/* Finds the verdict with this subject and witness. Sets `text` to its JSON, which verdict_parse reads. */
+/* Finds the verdict with this subject and witness. Sets `text` to the verdict's JSON, which verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
 /* Finds all verdicts on a subject, newest last. Returns the number of verdicts, which may be 0, or -1 on error. */

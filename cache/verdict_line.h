@@ -58,9 +58,9 @@ struct verdict_line {
  * the line would be too long. */
 int verdict_line_write(const struct verdict_line *record, struct buf *out, struct err *err);
 
-/* Reads a line, of which `length` bytes precede the LF, and checks everything except the signature. Sets `out` to the
- * record; its `text` and `fields` point into the line, and its names are in `arena`. Returns the verdict of the record,
- * or NULL with a message. */
+/* Reads a line of `length` bytes, not counting its LF, and checks everything in the line except the signature. Sets
+ * `out` to the record; its `text` and `fields` point into the line, and its names are in `arena`. Returns the verdict
+ * of the record, or NULL with a message. */
 const struct verdict *verdict_line_read(const char *line, size_t length, struct arena *arena, struct verdict_line *out,
 				       struct err *err);
 

@@ -245,8 +245,8 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 /* Returns the containment in which the references of imported verdicts must have run: the value of
  * --require-containment or, without this option, of the settings. If $REFTEST_CACHE_KEY is set and
  * --require-containment is not given, returns "full". A reference that was not fully contained could have read the key,
- * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because their
- * author may be a stranger. */
+ * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because a
+ * stranger may have written them. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);

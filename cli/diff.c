@@ -126,7 +126,7 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 
 /* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions whose code is
  * the same in the commit. Adds a difference for each added definition, and for each changed definition whose code is
- * the same. */
+ * the same as in the commit. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;

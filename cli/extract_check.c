@@ -132,8 +132,8 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Makes a base reference from the existing definition of a conflict, so that the new reference is compared with the
- * existing one. */
+/* Makes a base reference (the reference to compare with) from the existing definition of a conflict. The new reference
+ * is then compared with the existing one. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};

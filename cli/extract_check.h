@@ -16,7 +16,7 @@ struct extract_check {
  * its file is not written. For each conflict with an existing definition, records whether both references behave alike.
  * Sets `status` to the exit status that follows from the verdicts. If program->root is set, the verdicts are stored in
  * the cache of that dataset. Returns 0. After an error (with a message in `err`) or an interrupt, returns an exit
- * status, and the caller must then write nothing. */
+ * status; the caller must then write no definition. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

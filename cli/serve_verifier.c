@@ -217,7 +217,7 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	return rc;
 }
 
-/* Finds the root, and reads the settings, the kernels and the machine's properties for a run. */
+/* Finds the root, reads the settings, loads the kernels, and determines the machine's properties for a run. */
 static int open_program(struct verifier *v, struct run_options *options, struct machine_policy *machine)
 {
 	if (program_root_by_path(&v->program, &v->err) < 0 || program_settings(&v->program, &v->err) < 0 ||

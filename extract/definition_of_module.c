@@ -180,7 +180,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
-/* Checks that each expression under "needs" of the rule has a value, for example experts / n_group. */
+/* Checks that each expression under "needs" of the rule, for example experts / n_group, has a value. */
 static enum draft_answer check_needs(struct making *m)
 {
 	const cJSON *item;

@@ -32,8 +32,8 @@ struct expression_names {
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
-	/* Writes the number that a name stands for, which need not be an integer. Returns false if the name stands for
-	 * no number. */
+	/* Writes the number that a name stands for. This number need not be an integer. Returns false if the name
+	 * stands for no number. */
 	bool (*real)(void *context, const char *name, double *value);
 	void *context;
 };

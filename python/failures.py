@@ -7,7 +7,7 @@ import mmap
 import resource
 import traceback
 
-MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is omitted
+MESSAGE_MAX = 16384  # characters; of a longer traceback, the middle is omitted
 
 
 class Mistake(Exception):
