@@ -400,9 +400,9 @@ static int open_step(int dir, const char *name, bool folder)
 	return fd;
 }
 
-/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component at a time. Follows no
- * symbolic link, because the target of a link could change between the check and the open. `path` has no "..". Returns
- * -1 with errno on failure. */
+/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component of the path at a time.
+ * Follows no symbolic link, because the target of a link could change between the check and the open. `path` has no
+ * "..". Returns -1 with errno on failure. */
 static int open_by_steps(int root, const char *path)
 {
 	char name[NAME_MAX + 1];

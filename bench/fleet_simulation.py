@@ -59,7 +59,7 @@ class Fleet:
             self.ask(worker)
 
     def ask(self, worker):
-        """The coordinator sends the next request to the worker. The request waits there for a lane."""
+        """The coordinator sends the next request to the worker. In the worker, the request waits for a lane."""
         queue = self.suspects or self.queue
         if queue:
             self.last_handed_out = self.now

@@ -566,7 +566,7 @@ void env_expect(struct env *env, uint64_t bytes)
 enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
 
 /* Runs `work` once, in a write transaction. First checks, while holding the write lock, that the file was not replaced,
- * for example by `gc`. A write to the old file would be lost. */
+ * for example by `gc`. If the file was replaced, a write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;

@@ -485,7 +485,7 @@ static const struct word *look_module(struct look *look, const struct word *word
 	return word;
 }
 
-/* Checks `import a.b as c, d`. */
+/* Checks an import such as `import a.b as c, d`. */
 static const struct word *look_import(struct look *look, const struct word *word)
 {
 	do {
@@ -502,7 +502,7 @@ static const struct word *look_import(struct look *look, const struct word *word
 	return word;
 }
 
-/* Checks `from a.b import (c as d, e)`. */
+/* Checks an import such as `from a.b import (c as d, e)`. */
 static const struct word *look_from(struct look *look, const struct word *word)
 {
 	bool of_os = is_word(word + 1, "os");

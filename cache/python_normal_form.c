@@ -6,8 +6,8 @@
  *
  * Two sources with the same normal form have the same meaning, because Python's compiler sees only the tokens, and not
  * the space between them. If different versions of Python (from 3.8 on) may find different tokens in a text, the
- * tokeniser of this file rejects the text. The normal form is then the text itself (a "raw" form). For a text to be
- * accepted:
+ * tokeniser of this file rejects the text. The normal form is then the text itself (a "raw" form). A text is accepted
+ * under these conditions:
  *   - a name directly before a quote must be a string prefix, and a number must not be followed directly by a letter,
  *     a digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments, and must be valid UTF-8, because Python rejects a file

@@ -11,8 +11,8 @@
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
  * verdict. A line contains nothing that is valid on only one machine, such as absolute paths or file timestamps. The
- * line omits values that the reader can compute: the witness and the time follow from the verdict, and the subject
- * follows from the fields. The checksum detects damage to the line. A signature proves who wrote the line. */
+ * line omits what its reader can compute: the witness and the time from the verdict, and the subject from the fields.
+ * The checksum detects damage to the line. A signature proves who wrote the line. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
 

@@ -25,7 +25,7 @@ struct finding {
 	enum topic topic;
 	const char *path;    /* path of the file or folder, relative to the root */
 	int line, column;    /* both count from 1; 0 stands for the whole file */
-	const char *message; /* a sentence without the position */
+	const char *message; /* one sentence; the position is not part of it */
 };
 
 struct findings {
@@ -35,7 +35,7 @@ struct findings {
 	int errors, notes;
 };
 
-/* How many files were read. `workloads` and `traces` count lines. */
+/* How many files were read; `workloads` and `traces` count the lines of the files. */
 struct check_counts {
 	int definitions, workload_files, workloads, solutions, traces;
 };

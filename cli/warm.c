@@ -3,8 +3,8 @@
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
  * stored. The smallest cases suffice: libraries compile a kernel for each dtype and head size, and these are the same
- * in cases of every size. Each library stores compiled kernels in its own cache. The new verdicts are stored as
- * usual. */
+ * in cases of every size. Each library stores compiled kernels in its own cache. The verdicts of these runs are stored
+ * as usual. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

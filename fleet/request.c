@@ -78,7 +78,7 @@ static int read_definition(const struct reading *r, const cJSON *object)
 	return 0;
 }
 
-/* Reads one case: an object with "id". */
+/* Reads one case, which is an object with the member "id". */
 static int read_case(const struct reading *r, const cJSON *item, int index, const char **out)
 {
 	static const char *const known[] = {"id", "seconds", NULL};

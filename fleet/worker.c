@@ -143,8 +143,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the digest of the definition's files is equal to the digest in the request. The check precedes the first
- * case of the run. */
+/* Checks that the digest of the definition's files is equal to the digest in the request. The digests are compared
+ * before the first case of the run. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;

@@ -83,8 +83,8 @@ static char **make_arguments(const struct git_command *git, const char *const *w
 	return all;
 }
 
-/* Runs in the child process. Restores the default action of every signal that reftest ignores, and unblocks all
- * signals. */
+/* The child process runs this function. Restores the default action of every signal that reftest ignores, and unblocks
+ * all signals. */
 static void become_git(char **arguments, char **environment, int in, int out, int said, int inherited)
 {
 	sigset_t none;
