@@ -1,6 +1,6 @@
 /* fingerprint - computes two digests of everything that a verdict depends on. The subject is the digest of what was
- * verified. The witness is the digest of what it was verified with: the ground truth and its version, the device class,
- * and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
+ * verified. The witness is the digest of what the subject was verified with: the ground truth and its version, the
+ * device class, and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field is computed from the length of the tag, the
  * tag, the length of the bytes, and the bytes. The digest of a list is computed from FINGERPRINT_FORMAT, the number of
@@ -70,8 +70,9 @@ enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
 
-/* Writes a sentence such as "axes.hidden_size changed: 4096, now 2048" for each field in which the lists `then` and
- * `now` differ, in the order of the tags. Writes at most `room` sentences. Returns the number of differences. */
+/* For each field in which the lists `then` and `now` differ, writes a sentence such as "axes.hidden_size changed: 4096,
+ * now 2048". The sentences are in the order of the tags. Writes at most `room` sentences. Returns the number of
+ * differences. */
 int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **string_list,
 		   int room);
 

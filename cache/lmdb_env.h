@@ -1,7 +1,7 @@
 /* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets a damaged environment aside.
  *
  * LMDB opens a file only after this module has checked the file (cache/integrity.h). While a process opens or closes
- * the store, it holds a lock (flock) on the folder .reftest, and other processes wait for this lock before they open or
+ * the store, it holds a lock (flock) on the folder .reftest. Other processes wait for this lock before they open or
  * close the store. All descriptors are close-on-exec. A handle must not be used after a fork. A process must not open
  * the same store twice. While the store is open, other processes may write to the file, enlarge it, remove it, or
  * replace it. Other processes must not truncate the file. LMDB maps the file, so a read beyond the new end would kill

@@ -83,8 +83,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 		(long long)d->ep, size, m->rule->module, expression);
 }
 
-/* Sets the reason why an expression has no value, and returns whether this is an error (DRAFT_ERROR) or whether the
- * model needs no such definition (DRAFT_LEFT_OUT). */
+/* Sets the reason why an expression has no value. Returns DRAFT_ERROR if this is an error, and DRAFT_LEFT_OUT if the
+ * model needs no such definition. */
 static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;

@@ -23,10 +23,10 @@ struct architecture;
 struct architectures;
 struct model;
 
-/* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis, its length, the stated
- * length, and where the length is stated: in the name, in the description, or by a model. If a model states the length,
- * the sentence also names the field of the model's configuration, the source of that field, and the degrees that were
- * tried. */
+/* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis, its length, the length that
+ * contradicts it, and the place where the contradicting length is stated: the name, the description or a model. If a
+ * model states the length, the sentence also names the field of the model's configuration, the source of that field,
+ * and the degrees that were tried. */
 const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena);
 
 /* For each rule i of the architecture, sets explains[i] to whether the lengths in the rule equal the lengths of the

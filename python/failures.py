@@ -85,8 +85,8 @@ def name_of(problem):
 
 
 class Limit:
-    """A limit of the sandbox, with the reason that the verdict gives, and a sentence that says which limit the
-    reference reached and what its author can do."""
+    """A limit of the sandbox, with two texts: the reason that the verdict gives, and a sentence that says which limit
+    the reference reached and what its author can do."""
 
     def __init__(self, reason, sentence=""):
         self.reason, self.sentence = reason, sentence
