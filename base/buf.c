@@ -201,8 +201,8 @@ static bool reads_back(const char *text, double value)
 
 /* Writes a finite number with the fewest digits (6 to 17) that read back as the same number. Tries 15 digits first,
  * because a double keeps every decimal number of at most 15 digits. If 15 digits read back as the same number, the
- * fewest digits are these 15 without their trailing zeros. For a subnormal number, starts with 6 digits, because a
- * subnormal double may not keep 15 digits. */
+ * fewest digits are these 15 without their trailing zeros. Starts with 6 digits for a subnormal number, because a
+ * subnormal double does not always keep 15 digits. */
 static void shortest_number(char *text, size_t room, double value)
 {
 	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;

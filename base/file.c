@@ -123,14 +123,14 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 	struct statfs fs;
 	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
 
-	/* EAGAIN means that a process has the file open for writing. Pages on tmpfs are never written out, so they stay
-	 * dirty. */
+	/* EAGAIN means that a process has the file open for writing. On tmpfs, sync_file_range does not help: the pages
+	 * of a file are never written out, so they stay dirty. */
 	if (shows && !lease_granted(fd))
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	/* On overlayfs, a shared mapping writes to a file in the underlying layer, and a lease on the overlay's file
-	 * does not detect this. */
+	/* On overlayfs, a write through a shared mapping goes to a file in the underlying layer, and a lease on the
+	 * overlay's file does not detect it. */
 	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
 	if (fd >= 0)
@@ -400,9 +400,9 @@ static int open_step(int dir, const char *name, bool folder)
 	return fd;
 }
 
-/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component at a time. Follows no
- * symbolic link, because the target of a link could change between the check and the open. `path` has no "..". Returns
- * -1 with errno on failure. */
+/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component of the path at a time.
+ * Follows no symbolic link, because the target of a link could change between the check and the open. `path` has no
+ * "..". Returns -1 with errno on failure. */
 static int open_by_steps(int root, const char *path)
 {
 	char name[NAME_MAX + 1];

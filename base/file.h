@@ -30,10 +30,10 @@ bool file_write_all(int fd, const void *bytes, size_t length);
 /* Returns true if every later change to the contents of the file `path` also changes one of the file's timestamps. A
  * write through a shared mapping changes a timestamp only if the page is clean. Further writes to the same page, which
  * is then dirty, leave the timestamps unchanged. The function therefore returns false while any process has the file
- * open or mapped for writing. To find this out, the function briefly takes a read lease. The kernel grants a read lease
- * only if no process has the file open for writing. The kernel may also refuse the lease because the file belongs to
- * another user or the filesystem has no leases. In this case, the function writes out the dirty pages, which makes them
- * clean. Stores the file's stat in `st`. */
+ * open or mapped for writing. To find out whether a process has the file open for writing, the function briefly takes a
+ * read lease. The kernel grants a read lease only if no process has the file open for writing. The kernel may also
+ * refuse the lease because the file belongs to another user or the filesystem has no leases. In this case, the function
+ * writes out the dirty pages, which makes them clean. Stores the file's stat in `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with `bytes`, unless the file already has these contents. Writes a temporary

@@ -29,9 +29,9 @@ struct screen_line {
 void screen_line_add(struct screen_line *line, const char *text);
 void screen_line_colour(struct screen_line *line, const char *escape_sequence);
 
-/* Appends the escape sequences that erase `count` lines. When the caller prints them, the cursor must be at the end of
- * the last line. `drawn` has the number of columns that each line had when it was drawn. A terminal that has become
- * narrower since then may have wrapped a line into several rows. */
+/* Appends the escape sequences that erase `count` lines. When the caller prints these sequences, the cursor must be at
+ * the end of the last line. `drawn` has the number of columns that each line had when it was drawn. A terminal that has
+ * become narrower since the lines were drawn may have wrapped a line into several rows. */
 void screen_erase(const int *drawn, int count, int columns, struct buf *out);
 
 #endif

@@ -169,9 +169,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the sealed copy: `fd`, or a duplicate of it. dlopen has loaded no library under the name of
- * this descriptor (/proc/self/fd/N), because it would return that library again. Such a library can exist, because the
- * kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
+/* Returns `fd`, or a duplicate of it, under whose name /proc/self/fd/N no library is loaded. If a library were loaded
+ * under this name, dlopen would return that library and not load the sealed copy. An older library can have the name,
+ * because the kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -2,9 +2,9 @@
  * loads the copy. The digest shows that `make` built the library together with the program.
  *
  * If a library were loaded from its file, other processes could change the library while it is in use: the kernel
- * shares the pages of the file with every process that writes to the file. (The file of a running program cannot be
- * written to, but the file of a library can.) A reference could thus replace the code that judges the reference. The
- * copy is therefore sealed against writing before it is loaded.
+ * shares the pages of the file with every process that writes to the file. The kernel rejects writes to the file of a
+ * running program, but not to the file of a loaded library. A reference could therefore replace the code that judges
+ * the reference. The copy is therefore sealed against writing before it is loaded.
  *
  * The copy has only the part of the file that a loader maps. It would take several times as long to copy the whole
  * file, which ends in debug information. */

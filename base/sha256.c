@@ -68,7 +68,7 @@ static bool has_instructions(void)
 
 /* Does the same as add_block, for many blocks. The processor's SHA-256 instructions make this function at least ten
  * times as fast as add_block. These instructions keep the state in two registers: one has the words a b e f, the other
- * the words c d g h. The first word is in the highest bits. */
+ * the words c d g h. The first word of a register is in its highest bits. */
 __attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *at,
 									 size_t count)
 {

@@ -13,7 +13,7 @@ static size_t lesser(size_t a, size_t b)
 
 /* Returns the number of edits between two words, or SIZE_MAX if a word is longer than WORD_MAX. An edit inserts,
  * deletes or replaces a letter, or swaps two neighbouring letters. The table of distances between prefixes is computed
- * row by row. A swap needs the last two rows, so three rows are kept. */
+ * row by row. For a swap, the two rows above the present row are needed, so three rows are kept. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][WORD_MAX + 1], length_a = strlen(a), length_b = strlen(b);

@@ -13,7 +13,8 @@
 #include "base/err.h"
 
 enum {
-	/* The longest text in bytes. TOML_BYTES also limits how deeply a dotted key (a.b.c) can nest tables. */
+	/* The greatest length of a text, in bytes. TOML_BYTES also limits how deeply a dotted key (a.b.c) can nest
+	 * tables. */
 	TOML_BYTES = 16 << 10,
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };

@@ -103,8 +103,8 @@ bool text_is_safe(const char *text)
 	return true;
 }
 
-/* Returns whether a word can begin at `at`. A word can begin at the beginning of the text, and after a character that
- * is not printable ASCII. GitHub skips all Unicode white space before a command. */
+/* Returns whether a word can begin at `at`. A word can begin at the beginning of the text, or after a character that is
+ * not printable ASCII. GitHub skips all Unicode white space before a command. */
 static bool begins_word(const char *begin, const char *at)
 {
 	return at == begin || (unsigned char)at[-1] <= 0x20 || (unsigned char)at[-1] >= 0x7F;

@@ -79,8 +79,8 @@ static bool next_word(const char *line, size_t length, struct word *word)
 }
 
 /* Returns the indentation of continuation lines. Two or more blanks separate the columns of a table. In a row of a
- * table, continuation lines begin below the last column that starts in the left part of the row and leaves enough room
- * for the row's longest word. */
+ * table, continuation lines begin below a column of the row: the last column that begins in the left two fifths of
+ * `width` and leaves enough room for the longest word of the row. */
 static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
 {
 	size_t longest = 0, hang = 0;

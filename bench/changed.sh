@@ -3,8 +3,8 @@
 #
 # The dataset has N definitions (10 000 by default) and N workload files. The times are compared with `git status` in
 # the same tree, and with a program that only calls lstat for each file. At the end, the script measures the same times
-# with cold caches of the filesystem. Before the measurements, `verify` creates real verdicts. This takes little time,
-# because the definitions contain only N/50 different computations (bench/tree.py).
+# with cold caches of the filesystem. Before the measurements, `verify` runs all small cases, and stores their verdicts.
+# This takes little time, because the definitions contain only N/50 different computations (bench/tree.py).
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)

@@ -52,7 +52,7 @@ static double uniform(void)
 	return (double)(draw() >> 11) * 0x1p-53;
 }
 
-/* Returns a random bfloat16 value. Sets `unit` to the exponent of its lowest bit. */
+/* Returns a random bfloat16 value. Sets `unit` to the exponent of the value's lowest bit. */
 static double coarse(int *unit)
 {
 	*unit = (int)(draw() % 8) - 10;

@@ -1,7 +1,7 @@
 /* fingerprint - measures how fast the fingerprints of definitions are computed. For comparison, the same bytes are
- * hashed with plain XXH3-128. (A cache could use plain hashes as keys. They are faster, but each change of a comment
- * would make a case run again.) Compare the ratios and not the times, because the times depend on the machine and its
- * load. The definitions are synthetic: norms and attentions of ordinary size, all different. */
+ * hashed with plain XXH3-128. A cache could use these plain hashes as keys: they are faster to compute, but each change
+ * of a comment would make a case run again. Compare the ratios and not the times, because the times depend on the
+ * machine and its load. The definitions are synthetic: norms and attentions of ordinary size, all different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -80,8 +80,9 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of the `reftest work` processes that this program started. Their parents are Ray's
-    actors, in whose environment the variable MARK is the pid of this program."""
+    """Returns the process ids of the `reftest work` processes that this program started. The parent of each such
+    process is an actor of Ray. In the actor's environment, this program has set the variable that the constant MARK
+    names to its own pid."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -96,7 +97,8 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Returns whether the parent of the process `pid` is an actor, and not one of `workers`."""
+    """Returns whether the parent of the process `pid` is none of `workers`. If so, the parent is an actor of Ray;
+    otherwise the process is a fork of a worker."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:
@@ -104,7 +106,7 @@ def parent_is_actor(pid, workers):
 
 
 def coordinate(fleet, root, requests, answered=lambda count: None):
-    """Runs the requests. Returns the number of reports for each case, and the coordinator's scheduler. Calls
+    """Runs the requests. Returns how many times each case was reported, and the scheduler of the coordinator. Calls
     `answered` after each answer."""
     reported = collections.Counter()
     answers = itertools.count(1)
@@ -149,8 +151,8 @@ def deaths(runs):
     from ray.cluster_utils import Cluster
     from reftest_ray.ray_fleet import RayFleet
 
-    # The head node gets no workers. The head node belongs to the coordinator, and an end-to-end test covers the
-    # coordinator's death.
+    # The head node gets no workers, and is never killed: it belongs to the coordinator, and an end-to-end test covers
+    # the coordinator's death.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = []
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
@@ -278,7 +280,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # the times begin at the start of `reftest work`, as that of `verify` above
+            time.sleep(0.05)  # the measured time begins when `reftest work` has started
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

@@ -59,7 +59,7 @@ class Fleet:
             self.ask(worker)
 
     def ask(self, worker):
-        """The coordinator sends the next request to the worker. The request waits there for a lane."""
+        """The coordinator sends the next request to the worker. In the worker, the request waits for a lane."""
         queue = self.suspects or self.queue
         if queue:
             self.last_handed_out = self.now
@@ -93,8 +93,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """Puts the cases of a worker that died back into the queue. Workers that are already idle do not take these
-        cases."""
+        """Puts the cases of a worker that died back into the queue. A worker that is idle at this moment takes none of
+        these cases."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -216,7 +216,7 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 }
 
 /* Measures memory copies of 512 MiB to 4 GiB, and keeps the speed of the fastest copy. The output shows the speed of
- * comparisons as a fraction of this speed. */
+ * comparisons as a fraction of this copy speed. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
-ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset with a runner that measures itself.
+ROOT [VERIFY OPTIONS…]. Runs `reftest verify --force` on the dataset ROOT with a changed runner, which measures the
+memory of its own processes.
 
-Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this
-is what Python, torch and its libraries need. The second list has the cases with large tensors that need the most
-memory in proportion to their tensors. Each line has three figures. The first is the address space that the reference
-added while it was loaded and while it ran. The memory that counts towards reftest's memory limit is never more than
-this. The second is the size of the case's tensors, and the third is the ratio of the first two. The function
+Prints two lists of cases. The first list has the cases with small tensors that need the most additional memory; this is
+what Python, torch and its libraries need. The second list has the cases with large tensors that need the most memory in
+proportion to their tensors. Each line has three figures. The first figure is the address space that the reference added
+while it was loaded and while it ran. The memory that counts towards reftest's memory limit is never more than this. The
+second figure is the size of the case's tensors. The third figure is the ratio of the first two. The function
 memory_limit in workers/pool/memory_limit.c is based on these figures."""
 
 import os

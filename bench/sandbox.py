@@ -7,10 +7,10 @@ Prints the time that sandbox_open takes, and the medians over all pairs: process
 time in the sandbox, and their difference. The program measures the processor time of parent and child, because elapsed
 time changes with the load.
 
-The program then measures a warm case: a case in a process that has run this case before. For this, the program forks a
-tenth as many pairs of children. Each child computes a small rmsnorm once, and then CASES more times. The program prints
-two processor times: that of a whole child, and that of a warm case. For each time, it prints the medians outside and
-inside of the sandbox, and the quartiles of the differences."""
+The program then measures a warm case: a case in a process that has run this case before. For this measurement, the
+program forks a tenth as many pairs of children. Each child computes a small rmsnorm once, and then CASES more times.
+The program prints two processor times: that of a whole child, and that of a warm case. For each time, it prints the
+medians outside and inside of the sandbox, and the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -102,7 +102,7 @@ def main():
     sandbox = runner.Sandbox(os.open(os.path.join(TOP, build, "libreftest_sandbox.so"), os.O_RDONLY), "cpu", TOP, "/tmp")
     opened = (time.perf_counter() - start) * 1e3
     runner.import_torch("cpu")
-    runner.torch.set_num_threads(1)  # the processor time of waiting threads would hide the differences
+    runner.torch.set_num_threads(1)  # the processor time of other, waiting threads would hide the differences
 
     def end(given):
         sandbox.end(*given)

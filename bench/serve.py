@@ -1,8 +1,8 @@
 """serve - measures how fast a warm `reftest serve` answers: python3 bench/serve.py REFTEST ROOT NAME [PYTHON].
 
 NAME is a definition of the dataset ROOT; the cache must have its verdicts. Prints for each tool the median and the
-largest time of 20 calls, and the bytes of an answer. Also prints the read calls, the write calls and the processor time
-of the server. These figures include the server's child processes that have ended.
+largest time of 20 calls, and the size of an answer in bytes. Also prints the read calls, the write calls and the
+processor time of the server. These figures include the server's child processes that have ended.
 """
 import json
 import os

@@ -7,9 +7,9 @@ saves     Simulates an author: changes the computation of a small rmsnorm in pla
           pauses between a verdict and the next save. A user needs at least half a second to read a verdict
           and to save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
           the times show how fast runners are created, because each save needs a new runner. On a GPU, each new runner
-          creates a CUDA context. On a GPU there are also bursts, because formatters and fast users save several
-          times in a row: four saves with 100 ms between a verdict and the next save, then 2 s without saves. In the
-          last saves, only a comment changes.
+          creates a CUDA context. On a GPU, the program also simulates bursts: four saves with 100 ms between a verdict
+          and the next save, then 2 s without saves. Formatters and fast users save in this way. In the last saves,
+          only a comment changes.
 
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
@@ -21,8 +21,8 @@ bulk      Writes 1 000 files by `cp` and by `sed -i`. Unlike git, cp and sed cre
           which the watcher verifies the files, and measures the time from the writer's exit to the last verdict.
 
 walls     Runs two watchers on equal datasets. One of them runs references without namespaces and Landlock, but with
-          seccomp and limits. Saves in the two datasets in turn, so that both watchers have the same load. Prints the
-          distribution of the times of both watchers, and of their differences.
+          seccomp and limits. Saves a definition in the two datasets in turn, so that both watchers have the same load.
+          Prints the distribution of the times of both watchers, and of their differences.
 
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
@@ -42,7 +42,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAUSES = {"cpu": (0.1, 0), "gpu": (0.5, 0.1, 0)}
-WARM = {"cpu": 1, "gpu": 6}  # seconds after which judge, runner and spare runners are certainly ready
+WARM = {"cpu": 1, "gpu": 6}  # after this many seconds, the judge, the runner and the spare runners are ready
 BURST, BURST_PAUSE, PEACE = 4, 0.1, 2
 
 
@@ -253,9 +253,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """Measures checkouts of branches in which every definition differs. First each branch is checked out once: the
-    cache already has the verdicts, but the watcher has not seen the files' contents. Then checkouts alternate between
-    two branches."""
+    """Measures checkouts of branches in which every definition differs. Each branch is first checked out once. At this
+    time, the cache already has the verdicts, but the watcher has not seen the contents of the files yet. After that,
+    checkouts alternate between two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")
@@ -279,8 +279,8 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-# Programs that write many files one by one. Unlike git, they create no lock file. The cache already has the verdicts
-# for the new contents.
+# Programs that write many files one by one. Unlike git, they create no lock file. When bulk() measures them, the cache
+# already has the verdicts of the contents that they write.
 WRITERS = {
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(

@@ -1,6 +1,6 @@
 /* block_sigtstp - blocks Ctrl-Z (SIGTSTP) while this process holds one of two locks: the write lock of the store, or
- * the lock for opening and closing the store. If a process stopped while it held one of these locks, all other
- * processes would be blocked, because they wait for the lock without a time limit. SIGSTOP cannot be blocked. */
+ * the lock for opening and closing the store. If a process stopped while it held one of these locks, it would block all
+ * other processes, because they wait for the lock without a time limit. SIGSTOP cannot be blocked. */
 #ifndef REFTEST_CACHE_BLOCK_SIGTSTP_H
 #define REFTEST_CACHE_BLOCK_SIGTSTP_H
 

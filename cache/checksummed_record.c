@@ -1,6 +1,6 @@
 /* checksummed_record - writes and reads the on-disk form of a row (layout: cache/checksummed_record.h). A body is read
- * only if the checksum of its record is right. If a bounds check then fails, another program version wrote the body in
- * another format. */
+ * only if the checksum of its record is right. If the checksum is right but a bounds check fails, another version of
+ * the program wrote the body in another format. */
 #include "cache/checksummed_record.h"
 
 #include <endian.h>

@@ -6,7 +6,8 @@
 
 #include "dataset/verdict.h"
 
-/* Room for the margins listed in two verdicts, and for the margin of the replaced verdict itself. */
+/* Each of two verdicts lists at most DRIVER_MARGINS_MAX margins, and the replaced verdict also has a margin of its
+ * own. */
 enum { ROOM = 2 * DRIVER_MARGINS_MAX + 1 };
 
 struct list {
@@ -15,8 +16,8 @@ struct list {
 	bool changed;
 };
 
-/* Adds a margin to the list. Skips the margin if its driver is the driver of `kept`, or if the list already has a newer
- * margin for its driver. */
+/* Adds a margin to the list. Skips the margin if it was measured with the driver of the verdict `kept`. For each other
+ * driver, the list keeps only the newest margin. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))

@@ -168,8 +168,8 @@ static bool expect_block(struct lines *lines, size_t length)
 	return left > 0;
 }
 
-/* Unpacks one zstd block. Each call of zstd gets only one block, because a call that finds damage returns no bytes at
- * all. */
+/* Unpacks one zstd block. Each call of zstd gets only one block. If a call got several blocks and one of them was
+ * damaged, the call would return no bytes, not even those of the intact blocks. */
 static bool unpack_step(struct lines *lines)
 {
 	buf_reserve(&lines->text, STEP);

@@ -60,8 +60,8 @@ typedef void import_refused(const char *sentence, int64_t count, void *context);
 
 /* Imports the verdicts in the file `path`, or in standard input if `path` is "-", into the store. One transaction
  * stores many verdicts. Returns 0, even if some verdicts were refused. Returns -1 with an error message if the file
- * cannot be read, if it is not an exported file, or if the store cannot be written. After an error, the verdicts that
- * earlier transactions have stored remain stored. */
+ * cannot be read, if it is not an exported file, or if the store cannot be written. After an error, the verdicts of the
+ * earlier transactions stay in the store. */
 int import_verdicts(struct store *store, const char *path, const struct record_signer *signer, import_refused *refused,
 		    void *context, struct import_counts *in, struct err *err);
 

@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. Fields with the same tag, which no caller should add, are ordered by their digests, so the
- * result never depends on the order of the calls. */
+/* Orders fields by tag. No caller should add two fields with the same tag. If one does, the digests of these fields
+ * determine their order, so the digest of the list never depends on the order of the calls. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -187,7 +187,8 @@ static void tensor_text(const struct definition *definition, const struct tensor
 	buf_text(out, "]");
 }
 
-/* Adds the field for an axis. The hashed text includes the kind of the axis; the readable text is only the value. */
+/* Adds the field for an axis. For a const axis, the text that is hashed is for example "const 4096", and the text that
+ * `explain` shows is "4096". */
 static void axis_field(const struct axis *axis, const char *expression, struct arena *arena, struct fields *out)
 {
 	const char *tag = arena_printf(arena, "axes.%s", axis->name);
@@ -251,8 +252,8 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the field for the constraints. Its hashed text contains the sorted constraints, each followed by a NUL. Its
- * readable text contains the sorted constraints, separated by "; ". */
+/* Adds the field for the constraints. The text that is hashed contains the sorted constraints, each followed by a NUL.
+ * The text that `explain` shows contains the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
 	size_t count = (size_t)definition->constraint_count + (size_t)definition->unchecked_count;

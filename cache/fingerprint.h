@@ -1,6 +1,6 @@
 /* fingerprint - computes two digests of everything that a verdict depends on. The subject is the digest of what was
- * verified. The witness is the digest of what it was verified with: the ground truth and its version, the device class,
- * and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
+ * verified. The witness is the digest of what the subject was verified with: the ground truth and its version, the
+ * device class, and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field is computed from the length of the tag, the
  * tag, the length of the bytes, and the bytes. The digest of a list is computed from FINGERPRINT_FORMAT, the number of
@@ -8,9 +8,9 @@
  * any two different lists. The store keeps the digest of every field, so that `explain` can name the field that
  * changed. The store also keeps short values, so that `explain` can show the old and the new value.
  *
- * A new field of the definition schema also needs a field in definition_fields. If verdicts begin to depend on
- * something else, for example on a version, it also needs a field in witness_fields and in context_digest of
- * engine/run_open.c. Without these fields, reftest would report an old result after such a change. */
+ * A new field of the definition schema also needs a field in definition_fields. Anything else on which verdicts begin
+ * to depend, for example a version, also needs a field in witness_fields and in context_digest of engine/run_open.c.
+ * Without these fields, reftest would report an old result after such a change. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -45,7 +45,8 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is later added to one of the two lists is not added to the other list. */
+/* Returns a copy of the list. If a field is later added to one of the two lists, the other list does not get the
+ * field. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list. The fields are hashed in the bytewise order of their tags, so the order in which they
@@ -69,8 +70,9 @@ enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
 
-/* Writes a sentence such as "axes.hidden_size changed: 4096, now 2048" for each field in which the lists `then` and
- * `now` differ, in the order of the tags. Writes at most `room` sentences. Returns the number of differences. */
+/* For each field in which the lists `then` and `now` differ, writes a sentence such as "axes.hidden_size changed: 4096,
+ * now 2048". The sentences are in the order of the tags. Writes at most `room` sentences. Returns the number of
+ * differences. */
 int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **string_list,
 		   int room);
 

@@ -1,9 +1,9 @@
 /* hit_counts - counts how often the store had a verdict for a case, over all runs, for `reftest cache stats`.
  *
  * Each run appends one line of text to <root>/.reftest/counts. The run locks the file, but does not sync it. If the
- * file has become long, the run replaces all lines by one line that contains the sum of each number. The counts are not
- * in the store, because each run would then need a write transaction, even if nothing has changed. The counts are only
- * statistics, so a line that a crash truncated is skipped, and a failed write is not reported.
+ * file has become long, the run replaces all lines by one line that contains the sum of each number. If the counts were
+ * in the store, each run would need a write transaction, even if nothing has changed. The counts are only statistics,
+ * so a line that a crash truncated is skipped, and a failed write is not reported.
  *
  * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason must also be added to
  * HIT_COUNTS_REASONS, to the list of numbers in line_read (cache/hit_counts.c), to the table `reasons` of cli/cache.c

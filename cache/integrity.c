@@ -2,8 +2,8 @@
  * u64, size u64, mtime u64, ctime u64.
  *
  * Two changes of a file within one tick of the filesystem's clock have the same timestamps. `clean` is therefore
- * trusted only if data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. Therefore, if a
- * process ends right after a commit, the next process checks the pages and writes a new `clean`. */
+ * trusted only if data.mdb had not changed for CLEAN_STILL_MS milliseconds when `clean` was written. If a process
+ * writes `clean` right after a commit, the next process therefore checks the pages again, and writes a new `clean`. */
 #include "cache/integrity.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "dataset/dataset.h"
 
 enum {
-	CLEAN_STILL_MS = 100, /* a tick of a filesystem's clock is 1 to 10 ms */
+	CLEAN_STILL_MS = 100, /* many ticks of a filesystem's clock, which are 1 to 10 ms each */
 	CLEAN_BYTES = RECORD_HEAD + 32,
 	PATH_ROOM = 4096 + 128,
 };

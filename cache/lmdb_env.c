@@ -111,8 +111,9 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  * not support locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. The returned descriptor has a high number,
- * so LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process
- * could find a half-initialised lock.mdb and use it as if it were complete. */
+ * so LMDB's own lock is released before the lock on the folder. In the opposite order, the next process could have the
+ * lock on the folder while LMDB's lock is still held. LMDB would then assume that lock.mdb is complete, although the
+ * dead process may have initialised only a part of it. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
@@ -186,8 +187,8 @@ static int free_dead_readers(struct env *env, int *dead)
 	return rc;
 }
 
-/* Begins a transaction without a look at its outcome. Takes the lock that the transaction needs; end_write releases the
- * lock of a write transaction. */
+/* Tries once to begin a transaction. Takes the lock that the transaction needs; end_write releases the lock of a write
+ * transaction. */
 static int begin_locked(struct env *env, unsigned flags, MDB_txn **txn)
 {
 	enum lmdb_lock which = (flags & MDB_RDONLY) != 0 ? LMDB_LOCK_READERS : LMDB_LOCK_WRITE;
@@ -287,7 +288,7 @@ static int find_tables(struct env *env)
 		mdb_txn_abort(txn);
 		return rc;
 	}
-	return mdb_txn_commit(txn); /* not mdb_txn_abort, because an abort would close the table handles */
+	return mdb_txn_commit(txn); /* mdb_txn_abort would close the table handles */
 }
 
 static int make_tables(struct env *env)
@@ -315,7 +316,7 @@ static int make_tables(struct env *env)
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the store without retrying. Returns 0; on failure, closes everything and returns the error of LMDB or errno.
- * MDB_NOTFOUND means that the store is empty, and that no tables were created because `write` is false. */
+ * MDB_NOTFOUND means that the store is empty and that `write` is false, so no tables were created. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -447,8 +448,8 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 }
 
 /* Closes the store while holding the lock of wait_for_turn. When LMDB's last user closes a store, LMDB destroys the
- * mutexes in lock.mdb. Without the lock, another process could open the store at that moment and use the destroyed
- * mutexes, and each of its transactions would fail with EINVAL. */
+ * mutexes in lock.mdb. Without the lock, another process could open the store at that moment. It would use the
+ * destroyed mutexes, and each of its transactions would fail with EINVAL. */
 static void shut_in_turn(struct env *env)
 {
 	const struct sigtstp_mask mask = sigtstp_block();
@@ -565,7 +566,7 @@ void env_expect(struct env *env, uint64_t bytes)
 enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
 
 /* Runs `work` once, in a write transaction. First checks, while holding the write lock, that the file was not replaced,
- * for example by `gc`. A write to the old file would be lost. */
+ * for example by `gc`. If the file was replaced, a write to the old file would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -652,8 +653,8 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 }
 
 /* Swaps the names of `fresh` and of the environment's folder, and syncs this change to disk. Without the sync, a power
- * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains both
- * folders. */
+ * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder .reftest, which
+ * contains both folders. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)

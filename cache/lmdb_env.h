@@ -1,7 +1,7 @@
 /* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets a damaged environment aside.
  *
  * LMDB opens a file only after this module has checked the file (cache/integrity.h). While a process opens or closes
- * the store, it holds a lock (flock) on the folder .reftest, and other processes wait for this lock before they open or
+ * the store, it holds a lock (flock) on the folder .reftest. Other processes wait for this lock before they open or
  * close the store. All descriptors are close-on-exec. A handle must not be used after a fork. A process must not open
  * the same store twice. While the store is open, other processes may write to the file, enlarge it, remove it, or
  * replace it. Other processes must not truncate the file. LMDB maps the file, so a read beyond the new end would kill
@@ -25,7 +25,7 @@ enum { ENV_ROOT_MAX = 4096, ENV_PATH_MAX = ENV_ROOT_MAX + 64 };
 
 struct env {
 	MDB_env *mdb; /* NULL if the store is closed, or if reopening failed */
-	int locks;    /* the descriptor of cache/lmdb_locks.h */
+	int locks;    /* the descriptor that lmdb_locks_open returned */
 	MDB_dbi table[TABLE_COUNT];
 	char root[ENV_ROOT_MAX];
 	char path[ENV_PATH_MAX]; /* <root>/.reftest/cache */
@@ -66,8 +66,9 @@ void env_expect(struct env *env, uint64_t bytes);
 
 /* Writes a copy of the store that has no free pages. If the copy is at most half as large as the store, the copy
  * replaces the store. Another process that has the old file open continues to read it, and opens the new file at its
- * next write. Returns 1 if the store was replaced. Returns 0 if the copy was too large, or if the filesystem cannot
- * exchange two names. Otherwise returns -1 with a message, and nothing has changed. Sets `bytes` to the new size. */
+ * next write. Returns 1 if the store was replaced. Returns 0 if the copy is larger than half of the store, or if the
+ * filesystem cannot exchange two names. On an error, returns -1 with a message, and nothing has changed. Sets `bytes`
+ * to the new size. */
 int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
 /* Sets `err` to a message about `rc`, which is an error of LMDB or an errno. Always returns -1. */

@@ -2,7 +2,8 @@
  * little-endian machines).
  *
  *   file = meta page 0, meta page 1, pages; the meta page with the higher transaction number is valid
- *   page = number u64, pad u16, flags u16, (lower u16, upper u16 | overflow pages u32), offsets u16…, nodes
+ *   page = number u64, pad u16, flags u16, lower u16, upper u16, offsets u16…, nodes
+ *          in an overflow page, the number of overflow pages (u32) replaces lower and upper, and the data follows
  *   node = size low u16, size high u16, flags u16, key size u16, key, data (in a leaf page)
  *          in a branch page, the first three fields of a node contain the page number of a child instead
  *

@@ -1,9 +1,9 @@
 /* lmdb_page_check - checks whether data.mdb is intact enough for LMDB to open it.
  *
  * LMDB does not check the file that it opens. If a page has wrong contents, LMDB may abort the program or follow a wild
- * pointer. The contents may be wrong because the file was restored from CI storage or from a backup, was written to a
- * full disk, or was changed by another program. Before LMDB maps a file that may have changed, this module therefore
- * reads every reachable page with its own code, which checks bounds.
+ * pointer. The contents may be wrong for several reasons: the file was restored from CI storage or from a backup, it
+ * was written to a full disk, or another program changed it. Before LMDB maps a file that may have changed, this module
+ * therefore reads every reachable page with its own code, which checks bounds.
  *
  * The check detects truncated files, garbage, pages of zeros, pages of other files, and pages that are used twice. The
  * check does not detect changed bytes in keys and values. Changed bytes in keys and values cannot crash LMDB, and the

@@ -23,8 +23,8 @@ struct pair pair_of(const struct digest *first, const struct digest *second);
 struct pair case_key(const char *definition, const char *case_id);
 
 /* The state of a function that writes many rows in one transaction. Initialise the struct with {0}, then set the
- * transaction and the environment. LMDB fills its pages completely if each new row has a greater key than all existing
- * rows, so that the row is appended. */
+ * transaction and the environment. LMDB fills its pages completely if rows are appended, which means that each new row
+ * has a greater key than all existing rows. */
 struct rows {
 	MDB_txn *txn;
 	struct env *env;

@@ -21,8 +21,8 @@ struct holder {
 };
 
 /* Parses a line of /proc/locks, such as "7: POSIX ADVISORY READ 4711 fe:00:3194966 0 0". A line about a process that
- * only waits for a lock has "->" before the kind of the lock. Returns the process that holds a lock on the file, or 0
- * if the line does not describe a lock that is held on this file. */
+ * only waits for a lock has "->" before the kind of the lock. If the line describes a lock that is held on this file,
+ * returns the process that holds it, otherwise 0. */
 static long holder_in(const char *line, const struct stat *file)
 {
 	char kind[16], how[16], what[16];

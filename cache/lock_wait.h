@@ -1,10 +1,11 @@
 /* lock_wait - reports a long wait for a lock of the store. The report tells the user which process holds the lock, and
  * what the user can do.
  *
- * A process waits without a time limit for the lock for opening or closing a store (cache/lmdb_env.c), and for the locks
- * for writing and for becoming a reader (cache/lmdb_locks.h). A running process holds these locks only for milliseconds, and a process that
- * dies releases its locks. But a stopped process (SIGSTOP, a debugger) keeps its locks. A process that has waited for
- * LOCK_WAIT_REPORT_MS milliseconds therefore reports the wait once on standard error, and then continues to wait. */
+ * A process waits without a time limit for three locks: the lock for opening or closing a store (cache/lmdb_env.c), the
+ * lock for writing, and the lock for becoming a reader (cache/lmdb_locks.h). A running process holds these locks only
+ * for milliseconds, and a process that dies releases its locks. But a stopped process (SIGSTOP, a debugger) keeps its
+ * locks. A process that has waited for LOCK_WAIT_REPORT_MS milliseconds therefore reports the wait once on standard
+ * error, and then continues to wait. */
 #ifndef REFTEST_CACHE_LOCK_WAIT_H
 #define REFTEST_CACHE_LOCK_WAIT_H
 

@@ -2,19 +2,19 @@
  *
  * Python code can access a value only through a name, an attribute or an import, or through a name that it computes at
  * run time. Therefore:
- *   - a name that the text does not bind must be one of Python's builtins, but not one in names_outside (builtins that
- *     open files or reach objects by a computed name);
+ *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
+ *     builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A rejected name may be harmless in a reference. Even then, the verdict on the reference is not stored, so the
+ * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
  * reference runs again each time.
  *
  * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
- * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If this is not
- * certain for a text, the result is ACCESS_OUTSIDE. */
+ * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If the tokeniser
+ * may miss a name of a text, the result for this text is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -63,8 +63,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All these modules are part of Python or of torch. In each of
- * these modules, a name in names_plain has no effect outside the process. */
+/* Modules that a reference may import if its verdict is to be stored. All these modules are part of Python or of torch.
+ * In each of these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
@@ -95,7 +95,7 @@ static const char *const attributes_outside[] = {
 };
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
- * can access has them. */
+ * can access has attributes with these names. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
 /* The literals and the names of keyword arguments that a call of open may contain after the path. */
@@ -108,8 +108,8 @@ static const char *const names_itself[] = {
     "repr", "tokenize",
 };
 
-/* Parts of names by which code can read its own text. Such names are, for example, _getframe, f_lineno, getsourcelines,
- * torch.compiler, _jit_internal, gi_code, co_lines. */
+/* Code can read its own text by a name that contains one of these parts, for example by _getframe, f_lineno,
+ * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
@@ -226,7 +226,7 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* `c` is not the quote of the f-string, so a nested string begins here, which ends at the next `c`. */
+		/* A quote other than the f-string's begins a nested string, which ends at the next such quote. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -245,7 +245,8 @@ static bool cut_braces(struct lexer *l, char quote)
 
 	add(&inner, WORD_OP, ")", 1, l->line, false);
 	l->out = inner.out;
-	/* Skips the rest of the field: the format after the colon or the `!`, up to the closing brace. */
+	/* Skips the rest of the field, up to the closing brace: the conversion after `!` and the format after the
+	 * colon. */
 	for (bool format = true; good && format; l->at++) {
 		char c = peek(l, 0);
 
@@ -336,7 +337,7 @@ static void skip_digits(struct lexer *l)
 		l->at++;
 }
 
-/* Skips a number such as 1, 1.5 or 1e-5. The letters of 0x1f and 2j remain and are treated as a name. */
+/* Skips a number such as 1, 1.5 or 1e-5. Of 0x1f and 2j, skips only 0 and 2; x1f and j then count as names. */
 static void cut_number(struct lexer *l)
 {
 	const char *start = l->at;
@@ -484,7 +485,7 @@ static const struct word *look_module(struct look *look, const struct word *word
 	return word;
 }
 
-/* Checks `import a.b as c, d`. */
+/* Checks an import such as `import a.b as c, d`. */
 static const struct word *look_import(struct look *look, const struct word *word)
 {
 	do {
@@ -501,7 +502,7 @@ static const struct word *look_import(struct look *look, const struct word *word
 	return word;
 }
 
-/* Checks `from a.b import (c as d, e)`. */
+/* Checks an import such as `from a.b import (c as d, e)`. */
 static const struct word *look_from(struct look *look, const struct word *word)
 {
 	bool of_os = is_word(word + 1, "os");
@@ -624,8 +625,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 }
 
 /* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal that
- * is_plain accepts, the call counts only as ACCESS_OWN_SOURCE, and the function returns the word after the literal.
- * Otherwise returns `word`. */
+ * is_plain accepts, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after the
+ * literal. Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;

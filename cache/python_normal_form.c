@@ -6,14 +6,14 @@
  *
  * Two sources with the same normal form have the same meaning, because Python's compiler sees only the tokens, and not
  * the space between them. If different versions of Python (from 3.8 on) may find different tokens in a text, the
- * tokeniser of this file rejects the text. The normal form is then the text itself (a "raw" form). For a text to be
- * accepted:
+ * tokeniser of this file rejects the text. The normal form is then the text itself (a "raw" form). A text is accepted
+ * under these conditions:
  *   - a name directly before a quote must be a string prefix, and a number must not be followed directly by a letter,
  *     a digit or a quote;
- *   - bytes above 127 are accepted only in strings and comments. They must be valid UTF-8, because Python rejects any
- *     other file;
- *   - the braces of an f-string must balance. They must not contain a quote, a backslash or '#', because an f-string
- *     with these characters may end elsewhere in Python 3.12 than in earlier versions;
+ *   - bytes above 127 are accepted only in strings and comments, and must be valid UTF-8, because Python rejects a file
+ *     that is not UTF-8;
+ *   - the braces of an f-string must balance. There must be no quote, backslash or '#' between the braces, because an
+ *     f-string with one of these characters may end elsewhere in Python 3.12 than in earlier versions;
  *   - a line that continues after a backslash must not be empty, and a backslash must not begin a line;
  *   - a text must not declare its encoding ("coding:").
  *
@@ -21,12 +21,13 @@
  * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
  * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
  * effect. If a string is kept although it is at the position of a docstring, a special mark ends its line. Without the
- * mark, a text with the lines "b" and ("a") would have the same form as a text with only the line ("a"), because the
- * docstring "b" is omitted. But ("a") is a docstring only in the second text.
+ * mark, two texts with different docstrings would have the same form: a text with only the line ("a"), and a text with
+ * the lines "b" and ("a"). The docstring of the first text is "a". The docstring of the second text is "b", which the
+ * form omits.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
  * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at
- * run time (getattr, vars, exec). The lists in python_dependencies.c contain the names with which code cannot read its
+ * run time (getattr, vars, exec). The lists in python_dependencies.c contain names that give code no access to its own
  * comments, docstrings or line numbers. A text with any other name has a raw form. */
 #include "cache/python_normal_form.h"
 

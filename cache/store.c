@@ -41,8 +41,8 @@ struct store *store_open(const char *root, const struct store_options *options, 
 }
 
 /* Checks the pages of the store. Pages that another process is writing may look damaged. Therefore, if the pages look
- * damaged and another process uses the store, checks the pages again, up to PAGE_TURNS times. Real damage is found by
- * every check. */
+ * damaged and another process uses the store, checks the pages again, up to PAGE_TURNS times. Pages that are really
+ * damaged look damaged in every check. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);
@@ -153,8 +153,8 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* Moves to the next row whose checksum is right. Returns false after the last row, with MDB_NOTFOUND in pass->rc, or
- * after an error, with the error in pass->rc. */
+/* Moves to the next row whose checksum is right. Returns false after the last row and after an error; pass->rc is then
+ * MDB_NOTFOUND or the error. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {

@@ -12,10 +12,10 @@
  * A record whose checksum is wrong counts as a miss, never as an error. A store is unusable if it is not an LMDB
  * database, has another format, is truncated, or is corrupt. An unusable store is set aside (renamed, never deleted)
  * with a message, and a new store is created. A process must not have a store open twice. A handle must not be used
- * after a fork or in two threads. (Only store_each_file_apart starts a second thread, which ends before the function
- * returns.) Every write is one short transaction. If LMDB's map of the file is full, it is enlarged. On a full disk or
- * in a read-only folder, the stored data can still be read, and each write fails with a message. Results are allocated
- * in the caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
+ * after a fork or in two threads. Only store_each_file_apart starts a second thread, which ends before the function
+ * returns. Every write is one short transaction. If LMDB's map of the file is full, the map is enlarged. On a full disk
+ * or in a read-only folder, the stored data can still be read, and each write fails with a message. Results are
+ * allocated in the caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -53,7 +53,7 @@ int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
 bool store_writable(const struct store *store);    /* also false after a failed write, until a write succeeds */
 
-/* Finds the verdict with this subject and witness. Sets `text` to its JSON, which verdict_parse reads. */
+/* Finds the verdict with this subject and witness. Sets `text` to the verdict's JSON, which verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
 /* Finds all verdicts on a subject, newest last. Returns the number of verdicts, which may be 0, or -1 on error. */
@@ -98,8 +98,9 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
 /* Stores records, which the caller must have checked, in one transaction. If a verdict with the same subject and
  * witness is stored already, only one of the two verdicts is kept. If the reference ran fully contained for only one of
  * the verdicts, this verdict is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same
- * time. A time in the future counts as the present. If the store already has a last state of a case, this state is not
- * replaced. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was stored. */
+ * time. A time in the future counts as the present. The row of `latest` for a case is written only if the store does
+ * not have this row yet. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was
+ * stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because another verdict with their subject and witness was
 	 * kept */
@@ -119,8 +120,9 @@ struct store_needs {
 	 * these definitions. */
 	const struct digest *definitions;
 	int definition_count;
-	/* What store_verdict_keys found before the dataset was read. store_gc removes no other verdict: if another process
-	 * has stored a verdict since then, it may belong to a definition that was edited after it was read. */
+	/* The keys that store_verdict_keys found before the dataset was read. store_gc keeps every verdict whose key is
+	 * not among them: another process stored this verdict later, perhaps for a definition that was edited after
+	 * this process had read it. */
 	const struct buf *stored;
 	int days; /* store_gc keeps a verdict that is at most this many days older than the newest verdict */
 };

@@ -224,7 +224,7 @@ static void *pass_in_thread(void *pass)
 	return NULL;
 }
 
-/* Adds the numbers of damaged rows that the passes found to store->damaged. Returns 0, or -1 with a message. */
+/* Adds to store->damaged the numbers of damaged rows that the passes found. Returns 0, or -1 with a message. */
 static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
 {
 	int rc = 0;
@@ -264,7 +264,7 @@ int store_each_file_apart(struct store *store, const char *prefix, const struct 
 	range_of(prefix, &passes[INSIDE].range);
 	passes[BELOW].range.before = passes[INSIDE].range.from;
 	passes[ABOVE].range.from = passes[INSIDE].range.before;
-	/* LMDB allows only one thread to use a transaction. */
+	/* The second thread needs its own transaction: LMDB allows only one thread to use a transaction. */
 	bool two = env_begin_second_read(&store->env, &second) == 0;
 
 	for (int i = 0; i < PASSES; i++) {

@@ -7,7 +7,7 @@
  *   files      the path exists
  *
  * The age of a verdict is measured from the newest verdict and not from the clock. If age were measured from the clock,
- * all verdicts would be too old after the clock jumped ahead, or after the cache was unused for a year. */
+ * all verdicts would be too old once the clock had jumped ahead, or once the cache had not been used for a year. */
 #include "cache/store_internal.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* store_inspect - checks a store for `cache check`. It first checks the pages without LMDB (cache/lmdb_page_check.h),
- * and then checks every row of each table. A row is valid if the checksum of its record is right, a search for its key
- * finds the row (a damaged branch page can hide a row), and its contents are consistent. The pages are checked without
- * a lock. If the transaction number changes meanwhile, another process has written to the store, and the pages are
- * checked again. */
+ * and then checks every row of each table. A row is valid if the checksum of its record is right, if its contents are
+ * consistent, and if a search for its key finds the row. (A damaged branch page can hide a row.) The pages are checked
+ * without a lock. If the transaction number changes during this check, another process has written to the store, and
+ * the pages are checked again. */
 #include "cache/store_internal.h"
 
 #include <errno.h>
@@ -217,7 +217,7 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
 
 	*out = (struct store_inspected){0};
 	if ((pages = look_at_pages(&i, err)) != 0)
-		return pages < 0 ? -1 : 0; /* does not read the rows, because LMDB could crash on damaged pages */
+		return pages < 0 ? -1 : 0; /* LMDB could crash on damaged pages, so the rows are not read */
 	if (env_begin_read(env, &i.txn, err) != 0)
 		return -1;
 	for (int table = 0; table < TABLE_COUNT && rc == 0; table++)

@@ -4,9 +4,9 @@
  *
  * Export: the rows of `latest` are read first, and sorted by the keys of the verdicts that they name. The table
  * `verdicts` is in the order of these keys, so one pass over both lists finds the cases of each verdict. The verdicts
- * are then visited in the order of `latest`, definition by definition, because neighbouring lines of the exported file
- * are then similar, and compress well. All rows are read in one read transaction and are not copied from LMDB's
- * mapping.
+ * are then visited in the order of `latest`, definition by definition. In this order, neighbouring lines of the
+ * exported file are similar, and compress well. All rows are read in one read transaction and are not copied from
+ * LMDB's mapping.
  *
  * Import: records are sorted by their keys, because LMDB fills its pages completely if rows are appended in order. */
 #include "cache/store_internal.h"
@@ -211,12 +211,12 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
 
 /* --- In ---------------------------------------------------------------------------------------------------------- */
 
-/* A case that a record names. */
+/* One of the cases that a record lists in its member `names`. */
 struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* position of the case among the cases of all records, in the order of `sorted` */
+	uint32_t place; /* index of the case in this list: the cases of sorted[0], then the cases of sorted[1], … */
 };
 
 struct in {
@@ -354,7 +354,7 @@ static int take_verdict(struct rows *rows, struct in *in, const struct verdict_l
 				    (uint32_t)place, record->text, record->length);
 }
 
-/* Stores the last state of a case if none is stored for this case yet. */
+/* Writes the row of `latest` for a case, unless the store already has a valid row for this case. */
 static int take_name(struct rows *rows, const struct named *named)
 {
 	MDB_val key = {PAIR, (void *)named->key.bytes}, value;

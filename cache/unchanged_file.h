@@ -1,8 +1,8 @@
 /* unchanged_file - finds out, without reading a file, whether the file still has the content that an earlier run read.
  *
  * A file counts as unchanged if it has the same stat (inode, size, mtime, ctime) as in the earlier run, and if this
- * stat can be trusted. A stat can be trusted if no write after the earlier read can have left the stat unchanged. Two
- * kinds of write can do so:
+ * stat can be trusted. A stat can be trusted if every write after the earlier read would have changed it. Two kinds of
+ * write can leave a stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
  * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
  * A file whose stat cannot be trusted is read again. */
@@ -30,8 +30,8 @@ enum { UNCHANGED_FILE_RACY_MS = 2000 };
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`. `earlier` is NULL if
- * nothing is known about the file. If the file exists and `earlier` has `content`, sets `seen` to the stat of the file
- * and the time of the read. */
+ * nothing is known about the file. If the file exists and `content` is the digest in `earlier`, sets `seen` to the
+ * present stat of the file and to the time of the read in `earlier`. */
 bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
 		      struct file_seen *seen);
 

@@ -11,8 +11,8 @@
  *
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h). A line contains everything about a
  * verdict. A line contains nothing that is valid on only one machine, such as absolute paths or file timestamps. The
- * line omits values that the reader can compute: the witness and the time follow from the verdict, and the subject
- * follows from the fields. The checksum detects damage to the line. A signature proves who wrote the line. */
+ * line omits what its reader can compute: the witness and the time from the verdict, and the subject from the fields.
+ * The checksum detects damage to the line. A signature proves who wrote the line. */
 #ifndef REFTEST_CACHE_VERDICT_LINE_H
 #define REFTEST_CACHE_VERDICT_LINE_H
 
@@ -58,9 +58,9 @@ struct verdict_line {
  * the line would be too long. */
 int verdict_line_write(const struct verdict_line *record, struct buf *out, struct err *err);
 
-/* Reads a line, of which `length` bytes precede the LF, and checks everything except the signature. Sets `out` to the
- * record; its `text` and `fields` point into the line, and its names are in `arena`. Returns the verdict of the record,
- * or NULL with a message. */
+/* Reads a line of `length` bytes, not counting its LF, and checks everything in the line except the signature. Sets
+ * `out` to the record; its `text` and `fields` point into the line, and its names are in `arena`. Returns the verdict
+ * of the record, or NULL with a message. */
 const struct verdict *verdict_line_read(const char *line, size_t length, struct arena *arena, struct verdict_line *out,
 				       struct err *err);
 
@@ -70,8 +70,8 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 const struct verdict *verdict_line_check(const struct verdict_line *record, struct arena *arena, struct err *err);
 
 /* Appends the bytes that are signed: a line that names the purpose of the signature, then the subject, the witness, the
- * time and the verdict of the record. Fields and names are not signed, because they only help to explain the verdict;
- * the subject and the witness determine the cases to which it applies. */
+ * time and the verdict of the record. Fields and names are not signed, because they only help to explain the verdict.
+ * The cases to which the verdict applies follow from the subject and the witness, which are signed. */
 void verdict_line_signed(const struct verdict_line *record, struct buf *out);
 
 #endif

@@ -79,8 +79,8 @@ static bool is_of_problem(const struct dataset_index *index, const char *path)
 	return length >= (ssize_t)sizeof name && strncmp(target + length - (sizeof name - 1), name, sizeof name - 1) == 0;
 }
 
-/* Adds a note that the definition has no workload file. A definition outside any dataset has a workload file only if it
- * is the definition.json of a problem. */
+/* Adds a note that the definition has no workload file. Outside of datasets, only the definition.json of a problem can
+ * have a workload file. */
 static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
 {
 	if (!index->linked)

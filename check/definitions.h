@@ -4,8 +4,9 @@
 
 #include "check/dataset_index.h"
 
-/* Checks the contents of a definition file. `op_type` and `name` are the parts of the file's path, or NULL. Returns the
- * definition, allocated in the arena of `findings`, or NULL if it is invalid. */
+/* Checks the contents of a definition file. `op_type` and `name` are the parts of the file's path; they are NULL for a
+ * file that is checked alone. Returns the definition, allocated in the arena of `findings`, or NULL if it is
+ * invalid. */
 const struct definition *check_definition_file(struct findings *findings, const char *path, const char *op_type,
 					       const char *name, const struct buf *bytes);
 

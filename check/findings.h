@@ -25,7 +25,7 @@ struct finding {
 	enum topic topic;
 	const char *path;    /* path of the file or folder, relative to the root */
 	int line, column;    /* both count from 1; 0 stands for the whole file */
-	const char *message; /* a sentence without the position */
+	const char *message; /* one sentence; the position is not part of it */
 };
 
 struct findings {
@@ -35,7 +35,7 @@ struct findings {
 	int errors, notes;
 };
 
-/* How many files were read. `workloads` and `traces` count lines. */
+/* How many files were read; `workloads` and `traces` count the lines of the files. */
 struct check_counts {
 	int definitions, workload_files, workloads, solutions, traces;
 };
@@ -52,15 +52,15 @@ void findings_add(struct findings *findings, enum severity severity, enum topic 
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
-/* Goes through the findings whose number is `from` or higher: keeps a finding if its path is one of `paths` or is below
- * one of them, and removes all others. "." stands for the whole dataset. */
+/* Removes the findings whose number is `from` or higher, except those whose path is one of `paths` or is below one of
+ * them. "." stands for the whole dataset. */
 void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
 
 /* Puts a folder before the path of each finding whose number is `from` or higher. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* Changes the findings whose number is `from` or higher: if the path of a finding is a symbolic link below `root`,
- * replaces the path with that of the link's target. */
+/* Changes the findings whose number is `from` or higher. If the path of such a finding is a symbolic link below `root`,
+ * replaces this path by the path of the link's target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -1,5 +1,5 @@
 /* approve - records that a person accepts references. A person approves a reference if no ground truth can verify its
- * definition. `verify` compares later versions of a reference with the accepted version
+ * definition. `verify` compares later versions of a reference with the approved version
  * (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* DECIDED: a ground truth verified the definition. */
+/* DECIDED: the definition needs no approval, because a ground truth verifies it. */
 enum outcome { APPROVED, UNCHANGED, DECIDED, REFUSED };
 
 static const char *const outcome_names[] = {

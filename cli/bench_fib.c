@@ -12,7 +12,7 @@
 extern char **environ;
 
 /* Runs another program with the same access to files as this program. Unblocks all signals in this other program, so
- * that Ctrl-C ends it. Returns its exit status, or -1. */
+ * that Ctrl-C ends it. Returns the exit status of the program, or -1. */
 static int run_program(const char *const *words)
 {
 	posix_spawnattr_t attributes;

@@ -245,8 +245,8 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 /* Returns the containment in which the references of imported verdicts must have run: the value of
  * --require-containment or, without this option, of the settings. If $REFTEST_CACHE_KEY is set and
  * --require-containment is not given, returns "full". A reference that was not fully contained could have read the key,
- * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because their
- * author may be a stranger. */
+ * and could have signed any verdict. The settings of the dataset cannot change the requirement "full", because a
+ * stranger may have written them. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
@@ -384,8 +384,9 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 	return rc;
 }
 
-/* Collects the digests of the names of all definitions in the working tree, and the subjects (cache/fingerprint.h) of
- * all their cases: cases of every size, edge cases and gradient cases. */
+/* Appends to `definitions` the digest of the name of each definition in the working tree. Appends to `subjects` the
+ * subject (cache/fingerprint.h) of each case of these definitions: of cases of every size, edge cases and gradient
+ * cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {

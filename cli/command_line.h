@@ -20,8 +20,8 @@ struct command_line {
 bool command_line_begin(struct command_line *line, const struct command *command, int argc, char **argv, void *into);
 int command_line_end(struct command_line *line);
 
-/* Reads the subcommand, which is the first name, and checks the number of operands, which are the other names. On
- * error, returns NULL and sets `err`. */
+/* Of the names, the first is the subcommand, and the others are its operands. Reads the subcommand, and checks the
+ * number of operands. On error, returns NULL and sets `err`. */
 const struct subcommand *command_line_subcommand(struct command_line *line);
 
 #endif

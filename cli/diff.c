@@ -126,7 +126,7 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 
 /* Deselects the definitions that need not run: unchanged definitions, added definitions, and definitions whose code is
  * the same in the commit. Adds a difference for each added definition, and for each changed definition whose code is
- * the same. */
+ * the same as in the commit. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;
@@ -150,8 +150,8 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds a difference for each definition that exists only in the commit. The caller does this only if the user named no
- * definitions. */
+/* Adds a difference for each definition that exists only in the commit. The caller calls this function only if the user
+ * named no definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {
 	for (int i = 0; i < diff->base.count; i++)

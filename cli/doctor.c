@@ -209,7 +209,8 @@ static bool cuda_library_exists(const struct doctor *d)
 	return access(path, F_OK) == 0;
 }
 
-/* kernels_open_cuda returns an error if the CUDA library and the CPU library have different digests. */
+/* The CUDA library must be of the same build as the CPU library: kernels_open_cuda returns an error if their digests
+ * differ. */
 static void examine_cuda_kernels(struct doctor *d)
 {
 	struct err err = {""};
@@ -264,7 +265,7 @@ static void examine_gpu(struct doctor *d)
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0 || d->program->kernels.api == NULL) /* the line "kernels" reports missing kernels */
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another line, "kernels", reports missing kernels */
 		return;
 	program_cuda_kernels(d->program);
 	const struct judge_program judge = judge_program(&d->program->kernels);
@@ -420,8 +421,8 @@ static void examine_inotify(struct doctor *d)
 	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "replacing all files of the dataset at once causes this number of events:");
 }
 
-/* Tries the sandbox of references. References also run in a sandbox that lacks layers; the output then says what such
- * references can access. */
+/* Tries the sandbox of references. If some layers of the sandbox do not work on this machine, references run without
+ * these layers, and the output says what the references can then access. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
@@ -533,7 +534,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* other processes may read the memory of the sandbox's process */
+	secrets_forget(&program->secrets); /* others may read the memory of the process in the sandbox */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

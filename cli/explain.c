@@ -63,10 +63,9 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict whose ground truths are those that a run would use now. A run tries ground truths until one yields
- * a verdict, so it is not known how many of them it would try. The function assumes that the run tries the first
- * `asked` ground truths, or all of them with --ground-truth all. It also assumes that the new verdict comes from the
- * same ground truth as the stored one. */
+/* Makes a verdict that lists the ground truths which a run would try now. A run tries ground truths until one yields a
+ * verdict, so their number is not known in advance. The function lists the first `asked` ground truths, or all of them
+ * with --ground-truth all. As the ground truth of the verdict, it takes the one from which the stored verdict comes. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -92,8 +91,9 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds how many ground truths were tried for the stored verdict. Returns the number `asked` for which verdict_now
- * yields the stored value of witness.ground_truth_version, or 1 if there is no such number. */
+/* Finds how many ground truths were tried for the stored verdict. Returns the least number `asked` with which
+ * verdict_now makes a verdict that has the stored value of witness.ground_truth_version, or 1 if there is no such
+ * number. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {
@@ -105,8 +105,8 @@ static int asked_if_unchanged(const struct truths *truths, const struct fields *
 	return 1;
 }
 
-/* Returns the fields that a new verdict of the case would have. They describe what is verified (the subject), and the
- * ground truth, the device and the libraries (the witness). */
+/* Returns the fields that a new verdict of the case would have. The fields of the subject describe what is verified.
+ * The fields of the witness describe the ground truth, the device and the libraries. */
 static struct fields fields_now(const struct result *result, const struct test_case *test, const struct latest *latest,
 				const struct fields *then, struct arena *arena)
 {
@@ -164,8 +164,8 @@ static bool equal_texts(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Compares the isolation, and the reason for it, in the stored verdicts of all cases. If they are the same in all
- * verdicts, returns one of the verdicts, otherwise NULL. */
+/* Compares the members `isolation` and `isolation_reason` of the stored verdicts of all cases. If they are the same in
+ * all verdicts, returns one of the verdicts, otherwise NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;

@@ -132,8 +132,8 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Makes a base reference from the existing definition of a conflict, so that the new reference is compared with the
- * existing one. */
+/* Makes a base reference (the reference to compare with) from the existing definition of a conflict. The new reference
+ * is then compared with the existing one. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};
@@ -243,7 +243,7 @@ int extract_check(struct program *program, const struct extract_check *check, st
 	memcpy(c.root, program->root, sizeof c.root);
 	if (c.root[0] != '\0') {
 		program_store(program, false, &note);
-		if (program_settings(program, err) < 0) /* also for the temporary dataset */
+		if (program_settings(program, err) < 0) /* they also apply to the temporary dataset */
 			return EXIT_USAGE;
 	}
 	if (machine_python(check->options.python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)

@@ -14,9 +14,9 @@ struct extract_check {
 
 /* Runs the small cases of each new definition. If a definition does not pass, sets its member `keep` to false, so that
  * its file is not written. For each conflict with an existing definition, records whether both references behave alike.
- * Sets `status` to the exit status that follows from the verdicts. If the program has a root, the verdicts are stored
- * in the cache of this root. Returns 0. After an error (with a message in `err`) or an interrupt, returns an exit
- * status, and the caller must then write nothing. */
+ * Sets `status` to the exit status that follows from the verdicts. If program->root is set, the verdicts are stored in
+ * the cache of that dataset. Returns 0. After an error (with a message in `err`) or an interrupt, returns an exit
+ * status; the caller must then write no definition. */
 int extract_check(struct program *program, const struct extract_check *check, struct extract_result *result, int *status,
 		  struct arena *arena, struct err *err);
 

@@ -154,7 +154,7 @@ static int refuse_shared(const struct place *place, struct err *err)
 	struct buf text = {0};
 	int rc = 0;
 
-	/* git exits with an error if core.hooksPath is not set. */
+	/* If core.hooksPath is not set, git exits with an error, and there is nothing to refuse. */
 	if (git_output(&place->repository, words, PATH_MAX, &text, NULL) == 0 &&
 	    (strncmp(text.data, "global\t/", 8) == 0 || strncmp(text.data, "system\t/", 8) == 0))
 		rc = err_set(err,
@@ -308,8 +308,8 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
 
-/* Prints how many definitions in git's index have no verdict. A hook verifies only the definitions that a commit
- * changes, so these definitions stay unverified. */
+/* Prints how many definitions in git's index have no verdict. The hook verifies such a definition only when a commit
+ * changes it. */
 static void tell_unknown(struct program *program)
 {
 	const struct run_options options = {.cases = case_options_default()};

@@ -24,13 +24,13 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 	return false;
 }
 
-/* Returns whether the commit changes a file of the definition. `result` lists the tensor files, except if it was read
- * from a stored summary: then the files table of the cache lists them. */
+/* Returns whether the commit changes a file of the definition. `result` lists the tensor files. If `result` was read
+ * from a stored summary, the table `files` of the cache lists them instead. */
 static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	/* the paths are made from the definition's name, because the commit may remove these files */
+	/* made from the definition's name, because a list of existing files lacks the files that the commit removes */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 

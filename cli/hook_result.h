@@ -21,8 +21,8 @@ struct unchanged_counts {
 };
 
 /* Looks up the verdicts of all definitions of git's index that `run` did not select. If `run` is NULL, looks up the
- * verdicts of all definitions. Runs nothing. Only verdicts for the device, sizes and so on in `options` count. After an
- * error, all counts are 0. */
+ * verdicts of all definitions. Runs nothing. A verdict counts only if it is for the device, the sizes and the other
+ * settings in `options`. After an error, all counts are 0. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {

@@ -4,8 +4,9 @@
 
 #include "cli/command.h"
 
-/* Sets the root of the program as named_files_root does (engine/named_files.h). If named_files_root creates a dataset
- * of symbolic links, prints the path of this dataset on stderr. Returns 0, or -1 with a message. */
+/* Sets program->root according to the files and folders in `names`, as named_files_root does (engine/named_files.h). If
+ * named_files_root creates a dataset of symbolic links, prints the path of this dataset on stderr. Returns 0, or -1
+ * with a message. */
 int operands_root(struct program *program, struct words *names, struct arena *arena, struct err *err);
 
 #endif

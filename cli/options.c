@@ -85,8 +85,8 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 
-/* Returns whether a text matches a choice. The N of a choice such as "cuda:N" stands for numbers, separated by
- * commas. */
+/* Returns whether a text matches a choice. The N of a choice such as "cuda:N" stands for one number, or for several
+ * numbers separated by commas. */
 static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
 {
 	if (length > 2 && memcmp(choice + length - 2, ":N", 2) == 0) {

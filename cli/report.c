@@ -19,8 +19,8 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Returns whether `path` ends with ".html". If other names were allowed, the page could replace a definition or another
- * file. */
+/* Returns whether `path` ends with ".html". Other paths are rejected, because the page could overwrite a definition or
+ * another file. */
 static bool is_page(const char *path)
 {
 	size_t length = strlen(path);

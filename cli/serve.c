@@ -279,7 +279,7 @@ static void end_command(struct server *server, struct call *call)
 }
 
 /* Reads what a process has written. At the end of the input, closes the descriptor. Kills the process if its answer is
- * too long. Keeps only the beginning of its standard error. */
+ * too long. Of the process's standard error, keeps only the beginning. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);
@@ -325,7 +325,8 @@ static int start_verifier(struct server *server, struct err *err)
 	return rc;
 }
 
-/* Closes the pipes to the verifier, and waits until the verifier has ended. Kills it after two seconds. */
+/* Closes the pipes to the verifier, and waits until the verifier has ended. Kills the verifier if it has not ended
+ * after two seconds. */
 static void end_verifier(struct server *server)
 {
 	int status;
@@ -435,8 +436,7 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* The verifier must not get another request, because the signal may arrive after the verifier has
-		 * finished this one. */
+		/* If the verifier got another request, a late SIGTERM could interrupt that request and not this one. */
 		close_fd(&server->requests);
 	}
 }
@@ -606,7 +606,7 @@ static void read_input(struct server *server)
 	else if (got == 0 || errno != EINTR)
 		server->ended = true;
 	if (server->ended && server->input.length > 0)
-		server->input.data[server->input.length++] = '\n'; /* ends the last line, which has no line end */
+		server->input.data[server->input.length++] = '\n'; /* the last line has no line end of its own */
 	take_lines(server);
 }
 

@@ -20,7 +20,7 @@
 
 /* The options of a request. serve/tools.c names the options of `reftest verify` that a request may have. */
 struct request_options {
-	struct shared_options shared; /* by default, the values that `reftest serve` got */
+	struct shared_options shared; /* an option that the request lacks has the value that `reftest serve` got */
 	bool force;
 };
 
@@ -83,8 +83,8 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 
 /* Opens the pool. Does nothing if the open pool fits the machine and the libraries of this run. The machine and the
  * libraries may change between two requests, for example because reftest.toml names another device or because torch was
- * replaced. The old pool would then verify with another device or torch than the run reports. Returns -1 with a message
- * if no pool can be opened. */
+ * replaced. Without a new pool, the run would then verify with the old device or torch, but report the new one. Returns
+ * -1 with a message if no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};
@@ -217,7 +217,7 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	return rc;
 }
 
-/* Finds the root, and reads the settings, the kernels and the machine's properties for a run. */
+/* Finds the root, reads the settings, loads the kernels, and determines the machine's properties for a run. */
 static int open_program(struct verifier *v, struct run_options *options, struct machine_policy *machine)
 {
 	if (program_root_by_path(&v->program, &v->err) < 0 || program_settings(&v->program, &v->err) < 0 ||

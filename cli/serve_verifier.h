@@ -5,7 +5,8 @@
 
 #include "cli/shared_options.h"
 
-/* The descriptors of the process. */
+/* The descriptors of the verifier process: it reads requests from the first, and writes answers to the second and
+ * messages to the third. */
 enum { VERIFIER_REQUESTS, VERIFIER_ANSWERS, VERIFIER_ERRORS, VERIFIER_FDS };
 
 struct verifier_start {

@@ -1,8 +1,8 @@
 /* shared_options - defines the options that several commands have, and applies their values to a run. An option that
  * only one command has is defined in the file of this command. The options of a command are in a struct shared_options,
  * or in a struct whose first member is a struct shared_options. If only one command has an option, the row of this
- * option uses AT(member), a macro of the command's file. If a command only changes the help text of a shared option,
- * its row uses SHARED(member). */
+ * option uses AT(member), a macro of the command's file. If a command has a help text of its own for a shared option,
+ * the row of this option uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
@@ -28,8 +28,8 @@ struct shared_options {
 /* Returns the default values of the options: the text format, no tolerance, 120 seconds. */
 struct shared_options shared_options_default(void);
 
-/* Sets the root of the program to the value of a --root after the command's name. Without it, a --root before the
- * command's name remains the root. */
+/* Sets the root of the program to the value of a --root after the command's name. If there is no such option, a --root
+ * before the command's name remains the root. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
 /* Stores the root and the folder of checkouts in `program`, and fills in the options of a run in `out`. The strings in
@@ -42,8 +42,8 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
 /* The names that --help and the completions of --ground-truth offer. The list includes the names of the tables in
- * python/libraries/; the name of a new table must be added to the list. Which ground truths are available is determined
- * at run time. */
+ * python/libraries/; the name of a new table must be added to the list. reftest finds out at run time which ground
+ * truths are available. */
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 

@@ -81,8 +81,8 @@ static void print_rule(const struct result *result, int output, const struct rul
 		   rule->atol, rule->rtol, rule->hit_ratio, *cases != '\0' ? "  " : "", cases);
 }
 
-/* Returns whether an earlier case has the same rule as case `first`. The line of the earlier case lists all cases with
- * this rule. */
+/* Returns whether an earlier case has the same rule as case `first`. If so, the line for that earlier case already
+ * lists all cases with this rule. */
 static bool is_listed(const struct result *result, int output, int first)
 {
 	for (int i = 0; i < first; i++)

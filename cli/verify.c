@@ -165,7 +165,7 @@ static int run_solutions(struct run *references, const struct candidates *candid
 	return run_to_end(out, err) < 0 ? EXIT_INTERNAL : 0;
 }
 
-/* The state that on_result needs: the run, the report's options and the counts of a hook. */
+/* The state that on_result needs: the run, the options of the report and, for a hook, the counts of the commit. */
 struct verify {
 	/* Must be the first member, because on_result casts a pointer to `run` to a pointer to the whole struct. */
 	struct run run;
@@ -477,8 +477,8 @@ static int select_and_run(struct verify *verify, const struct verify_options *o,
 	return run_selected(verify, o, names, err);
 }
 
-/* Returns whether the verdicts of a running watcher can replace those of this run. They can if --changed is given, no
- * other option changes which cases are selected, and the output lists no cases. */
+/* Returns whether the verdicts of a running watcher can replace those of this run. The watcher's verdicts suffice if
+ * --changed is given, if no other option changes which cases are selected, and if the output lists no cases. */
 static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
 {
 	const struct shared_options *shared = &o->shared;

@@ -3,8 +3,8 @@
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
  * stored. The smallest cases suffice: libraries compile a kernel for each dtype and head size, and these are the same
- * in cases of every size. Each library stores compiled kernels in its own cache. The new verdicts are stored as
- * usual. */
+ * in cases of every size. Each library stores compiled kernels in its own cache. The verdicts of these runs are stored
+ * as usual. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -45,7 +45,7 @@ static bool is_unprepared(const struct tried_truth *w)
 	return w->passed_over != NULL && (w->accident || w->not_built);
 }
 
-/* Prints one line about a library, which is the ground truth at index `at` of every verdict. The line gives the total
+/* Prints one line about the library that is the ground truth at index `at` in every verdict. The line gives the total
  * time of the library's preparation in all cases, or the reason why a case skipped the library. Returns whether the
  * preparation failed in a case. */
 static bool report_library(const struct result *result, int at)

@@ -27,12 +27,12 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ at most in their references and constraints. In this case, both references
- * have the same inputs. */
+/* Returns whether two definitions differ at most in their references and constraints. The references of two such
+ * definitions have the same inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
-/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. In these objects, a
- * reference is the text that the definition has, not its normal form. Absent fields are null. */
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. The text of a
+ * reference in these objects is that of the definition, and not its normal form. Absent fields are null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
 
 #endif

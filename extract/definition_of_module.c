@@ -83,8 +83,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 		(long long)d->ep, size, m->rule->module, expression);
 }
 
-/* Sets the reason why an expression has no value, and returns whether this is an error (DRAFT_ERROR) or whether the
- * model needs no such definition (DRAFT_LEFT_OUT). */
+/* Sets the reason why an expression has no value. Returns DRAFT_ERROR if this is an error, and DRAFT_LEFT_OUT if the
+ * model needs no such definition. */
 static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;
@@ -112,8 +112,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Sets the error that the configuration contradicts itself: even without parallelism, the length of an axis is not an
- * integer. The message names the fields from which the length is computed. */
+/* Sets the message for a configuration that contradicts itself, because the length of an axis is not an integer even
+ * without parallelism. The message names the fields from which the length is computed. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;
@@ -180,7 +180,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
-/* Checks that each expression under "needs" of the rule has a value, for example experts / n_group. */
+/* Checks that each expression under "needs" of the rule, for example experts / n_group, has a value. */
 static enum draft_answer check_needs(struct making *m)
 {
 	const cJSON *item;
@@ -212,7 +212,7 @@ static enum draft_answer fill_constants(struct making *m)
 	return DRAFT_MADE;
 }
 
-/* Returns a small number in the usual notation, for example 1e-6. */
+/* Returns the text of a small number, in a short form such as "1e-6" if there is one. */
 static const char *number_text(double value, struct arena *arena)
 {
 	for (int exponent = 1; exponent < 20; exponent++)

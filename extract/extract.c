@@ -389,7 +389,8 @@ static void note_not_covered(struct extraction *e)
 		string_list_add(&e->result->not_covered, arena_string(e->arena, item->valuestring));
 }
 
-/* Checks that, for each op_type in the request, some rule has a template. */
+/* Checks that the architecture has, for each op_type in the request, at least one rule with this op_type and a
+ * template. */
 static int check_op_types(struct extraction *e)
 {
 	char *copy = arena_string(e->arena, e->request->op_types != NULL ? e->request->op_types : ""), *rest = NULL;

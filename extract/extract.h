@@ -1,10 +1,10 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template yields one definition for each combination of parallel
- * degrees and page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h) under any
- * name, no new definition is written, and the existing definition gets the model's tag. If a definition of the dataset
- * has the same name but another meaning, the new definition gets the name NAME_v2. Between extract_plan and
- * extract_write, the caller may remove new definitions. extract_write writes all files or none. */
+ * degrees and page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h), under
+ * whatever name, no new definition is written. Instead, the existing definition gets the model's tag. If a definition
+ * of the dataset has the same name but another meaning, the new definition gets the name NAME_v2. Between extract_plan
+ * and extract_write, the caller may remove new definitions. extract_write writes all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -36,7 +36,7 @@ struct extract_file {
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: the file is not written; extract_plan sets this member to true */
 	bool in_new_folder;	    /* true: extract_write created the file's folder */
-	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
+	const char *status, *why;   /* set by the caller if it removes the definition: the status and the reason */
 };
 
 /* A new definition that got the name NAME_v2, because the dataset already had another definition with its name. */

@@ -299,7 +299,7 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping contains this name, as the name of a layer, as SGLang's name for a layer, or as the name
+/* Returns whether the mapping contains this name as the name of a layer, as SGLang's name for a layer, or as the name
  * of a part under "not_covered". */
 static bool in_mapping(const struct asking *a, const char *name)
 {

@@ -1,6 +1,6 @@
 /* outbox - replaces the cache in the runs of `reftest work`. A run that looks up a verdict in the outbox finds none. If
- * a run stores a verdict, the outbox appends a signed line to the answer (cache/verdict_line.h). The same code
- * therefore decides which verdicts `verify` stores and which verdicts a worker sends. */
+ * a run stores a verdict, the outbox appends a signed line to the answer (cache/verdict_line.h). The code that decides
+ * which verdicts `verify` stores therefore also decides which verdicts a worker sends. */
 #ifndef REFTEST_FLEET_OUTBOX_H
 #define REFTEST_FLEET_OUTBOX_H
 

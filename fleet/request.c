@@ -78,7 +78,7 @@ static int read_definition(const struct reading *r, const cJSON *object)
 	return 0;
 }
 
-/* Reads one case: an object with "id". */
+/* Reads one case, which is an object with the member "id". */
 static int read_case(const struct reading *r, const cJSON *item, int index, const char **out)
 {
 	static const char *const known[] = {"id", "seconds", NULL};
@@ -166,7 +166,8 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Returns whether this case would run without --dry-run. A case that would run has no verdict. */
+/* Returns whether the case would run without --dry-run. Such a case has a job but no verdict, because a dry run
+ * executes nothing. */
 static bool would_run(const struct case_result *c)
 {
 	return c->verdict == NULL && c->test->job != NULL;

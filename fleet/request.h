@@ -40,8 +40,8 @@ struct work_request {
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* Appends a request for the cases that would run. `result` is the result of a dry run. If no case would run, appends
- * nothing and returns false. */
+/* Appends a request for those cases of `result`, the result of a dry run, that would run without --dry-run. If there
+ * are no such cases, appends nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 
 #endif

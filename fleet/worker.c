@@ -22,8 +22,8 @@
 
 /* A worker accepts more requests than it can run at once. Every lane (one process that runs references and one that
  * compares) therefore stays busy while answers and new requests are in transit. For each lane, one request runs and one
- * waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests wait. A worker accepts no further requests, because
- * another worker could run them. */
+ * waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests wait. A worker accepts no more requests than these,
+ * because another worker could run them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -143,8 +143,8 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the digest of the definition's files is equal to the digest in the request. The check precedes the first
- * case of the run. */
+/* Checks that the digest of the definition's files is equal to the digest in the request. The digests are compared
+ * before the first case of the run. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;
@@ -195,8 +195,8 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 	worker->count++;
 }
 
-/* Begins the requests that were read, until worker->most requests are being verified. Returns whether more bytes must
- * be read. */
+/* Begins the requests that were read, but stops when worker->most requests are being verified. Returns whether more
+ * bytes must be read. */
 static bool take_requests(struct worker *worker)
 {
 	const char *line;

@@ -16,9 +16,9 @@ extern char **environ;
 
 enum { WORDS_MOST = 64, PRINTED_MOST = 256 << 20 };
 
-/* The settings of every git command. They turn off hooks, because a hook from the user's template directory could run
- * any program. They turn off git's maintenance in the background, because maintenance could go on after the git command
- * has ended and reftest has released its lock. */
+/* The settings of every git command. Hooks are turned off, because a hook from the user's template directory could run
+ * any program. Git's maintenance in the background is turned off, because it could go on after the git command has
+ * ended and reftest has released its lock. */
 static const char *const settings[] = {
     "core.hooksPath=/dev/null", "gc.auto=0",		  "maintenance.auto=false",
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
@@ -83,8 +83,8 @@ static char **make_arguments(const struct git_command *git, const char *const *w
 	return all;
 }
 
-/* Runs in the child process. Restores the default action of every signal that reftest ignores, and unblocks all
- * signals. */
+/* The child process runs this function. Restores the default action of every signal that reftest ignores, and unblocks
+ * all signals. */
 static void become_git(char **arguments, char **environment, int in, int out, int said, int inherited)
 {
 	sigset_t none;

@@ -5,8 +5,8 @@
 
 /* An entry consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags, and the path.
  * In version 3 and later, an entry may have 16 more bits of flags before the path. In versions 2 and 3, NULs pad each
- * entry to a multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to remove from
- * the end of the previous path, and the bytes to append. */
+ * entry to a multiple of 8 bytes. Version 4 compresses paths. A path is stored in two parts: the number of bytes to
+ * remove from the end of the previous path, and the bytes to append. */
 enum {
 	HEAD_BYTES = 12,
 	STAT_BYTES = 40,

@@ -1,8 +1,9 @@
 /* index - parses git's index file (gitformat-index(5), versions 2 to 4) with bounds checks.
  *
- * The checksum of the file is not verified, because git replaces the index file atomically, and a damaged object id
- * names no object. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with
- * unknown mandatory extensions. For such index files, git/objects.h runs `git ls-files` instead. */
+ * The checksum of the index file is not verified. It is not needed: git replaces the file atomically, so that it is
+ * never half written, and a damaged object id names no object. Some index files do not describe all entries: split
+ * indexes, sparse indexes, and indexes with unknown mandatory extensions. Instead of parsing such an index file,
+ * git/objects.h runs `git ls-files`. */
 #ifndef REFTEST_GIT_INDEX_H
 #define REFTEST_GIT_INDEX_H
 

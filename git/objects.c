@@ -222,7 +222,7 @@ static bool read_line(int fd, char *line, size_t room)
 }
 
 /* Reads an answer of `git cat-file --batch`: the line "OBJECT blob SIZE" and the content, or the line "OBJECT missing".
- * Some versions of git exit if a partial clone lacks the content. */
+ * If a partial clone lacks the content, some versions of git exit without an answer. */
 static int read_answer(struct git *git, const char *name, bool partial, const char *path, size_t limit,
 		       struct buf *out, struct err *err)
 {

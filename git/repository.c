@@ -75,8 +75,8 @@ bool repository_above(const char *folder, char *top, char *directory)
 	}
 }
 
-/* Resolves the path in a GIT_* variable. A relative path starts at the working directory or, if it does not exist
- * there, at `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths
+/* Resolves the path in a GIT_* variable. A relative path is relative to the working directory or, if it does not exist
+ * there, to `top`. Git starts a hook at the top of the working tree, and the GIT_* variables of the hook have paths
  * relative to the top. The hook may have changed its working directory before it started reftest. */
 static bool from_here_or_top(const char *path, const char *top, char *out)
 {

@@ -25,8 +25,8 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Returns false if the rule applies only to models without a certain field (null under "when"), and this model has the
- * field. */
+/* Returns false if the model has a field for which the rule has null under "when". Such a rule applies only to models
+ * without this field. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -79,7 +79,7 @@ static const char *beginning_of(const char *stem, const char *const *stems, int 
 }
 
 /* Returns the known stem that is nearest to an unknown one, or NULL. If several stems are equally near, returns the
- * stem that sorts last, because it has the newest version: "Gemma3" for "Gemma4". */
+ * stem that sorts last, which has the newest version: for "Gemma4", it returns "Gemma3" and not "Gemma2". */
 static const char *nearest_stem(const char *stem, const char *const *stems, int count, struct arena *arena)
 {
 	const char **newest_first = arena_array(arena, (size_t)count, sizeof *newest_first);
@@ -148,8 +148,8 @@ void architectures_free(struct architectures *all)
 
 static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)
 {
-	const cJSON *member = model_member(degrees->model, name, NULL); /* `name` may be freed before the model, so the
-									 * member's own name is stored */
+	const cJSON *member = model_member(degrees->model, name, NULL); /* `name` may be freed before the model, so
+									 * member->string is stored instead */
 
 	for (int i = 0; i < degrees->field_count; i++)
 		if (strcmp(degrees->fields[i].name, name) == 0)
@@ -245,8 +245,8 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* the expression under "let" is used only if the model lacks the field; a field that is not an integer has no
-	 * value */
+	/* if the model has the field, the expression under "let" is not used, even if the field is not an integer; the
+	 * name then has no value */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

@@ -1,5 +1,5 @@
-/* architecture - reads models/architectures.json. For each module of a model, this file says which definition the
- * module needs.
+/* architecture - reads models/architectures.json. models/architectures.json says which definition each module of a
+ * model needs.
  *
  * For each architecture (the name in "architectures" of config.json), the file lists blocks of rules. A rule describes
  * one module: its op_type, and the length of each const axis as an expression (models/expression.h). The names in an
@@ -8,8 +8,9 @@
  * over one under the common "let". `reftest extract` writes no definition for a rule without a template. Such a rule
  * describes another form of a module, for example a fused projection.
  *
- * "when" maps fields of the configuration to values. The rule's template is only for models whose configuration has
- * these values, or lacks the fields. A value of null under "when" restricts the rule to models that lack the field.
+ * "when" maps fields of the configuration to values. The rule's template is only for models in which each of these
+ * fields either has the given value or is absent. A value of null under "when" restricts the rule to models that lack
+ * the field.
  *
  * "tree" lists the modules of all architectures, outer modules before the modules inside them. For each module, an
  * expression gives the number of such modules in a model. "may_be_zero" lists the fields whose value may be 0. */
@@ -38,7 +39,7 @@ struct rule {
 
 struct architecture {
 	const cJSON *root; /* owned by the struct architectures, which must live as long as this struct */
-	const cJSON *own; /* the architecture's member of "architectures" */
+	const cJSON *own; /* the object under "architectures" that describes this architecture */
 	struct rule *rules;
 	int rule_count;
 };

@@ -112,7 +112,7 @@ static bool has_v_part(const char *name, const char *behind)
 /* Returns whether the part of the name that begins at `at` is a version, like v2 in
  * "top_p_sampling_from_probs_v128256_v2". A version is the last part of the name, and is between v2 and v99. A part
  * such as "v8" could also state the length of an axis whose letter is v. "v8" is a version if the definition has no
- * such axis, or if an earlier part of the name states the length of that axis. */
+ * axis whose letter is v, or if an earlier part of the name states the length of this axis. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
 	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
@@ -204,9 +204,9 @@ static int64_t tagged_degree(const struct definition *d, const char *prefix)
 	return 0;
 }
 
-/* The module and degrees that fit best among those that were tried. */
+/* Of the modules and degrees that were tried, those whose lengths are nearest to the lengths of the definition. */
 struct nearest {
-	int wrong; /* the number of axes for which the definition has another length */
+	int wrong; /* the number of axes whose length in the definition differs from the length in the rule */
 	double distance;
 	const struct rule *rule;
 	struct degrees degrees;
@@ -219,7 +219,7 @@ struct attempt {
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
 	bool unknown; /* the module might fit, but a field of the configuration that it needs is unknown */
-	const struct rule *indivisible; /* a rule whose lengths are not divisible by a degree, or NULL */
+	const struct rule *indivisible; /* a rule with a length that a tried degree does not divide, or NULL */
 	struct nearest nearest;
 };
 
@@ -361,8 +361,8 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
-/* If the lengths of some module of the op_type are not divisible by the tagged degrees, returns a sentence that says
- * so. Otherwise returns NULL. */
+/* If the lengths in a rule are not divisible by the degrees that the tags `tp:` and `ep:` state, returns a sentence
+ * that names a module with such a rule. Otherwise returns NULL. */
 static const char *no_degree(const struct attempt *a, const struct model *model, struct arena *arena)
 {
 	const int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
@@ -429,8 +429,8 @@ static const char *attest_name_of_model(const struct definition *d, struct archi
 }
 
 /* Several models may share a definition at different degrees, but a tag states only one degree. At the tagged degree,
- * at least one of the models must have axes of the definition's lengths. Each other model must have them at some
- * degree. */
+ * at least one of the models must have axes of the definition's lengths. Each other model must have axes of these
+ * lengths at some degree. */
 static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

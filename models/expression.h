@@ -19,7 +19,7 @@ enum expression_result {
 	EXPRESSION_VALUE,
 	EXPRESSION_MISSING,   /* a name has no value */
 	EXPRESSION_INDIVISIBLE, /* a quotient is not an integer */
-	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; the value is n */
+	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; *value is then n */
 	EXPRESSION_INVALID    /* the text is not an expression, or a value is out of range */
 };
 
@@ -27,13 +27,13 @@ enum { EXPRESSION_DEPTH = 32 };
 
 /* The callbacks that find what a name stands for. */
 struct expression_names {
-	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
-	 * Returns EXPRESSION_VALUE, or the reason why the name has no value. */
+	/* Writes the value of a name. If the name stands for another expression, the callback passes `depth` to
+	 * expression_evaluate. Returns EXPRESSION_VALUE, or the reason why the name has no value. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
-	/* Writes the number that a name stands for, which need not be an integer. Returns false if the name stands for
-	 * no number. */
+	/* Writes the number that a name stands for. This number need not be an integer. Returns false if the name
+	 * stands for no number. */
 	bool (*real)(void *context, const char *name, double *value);
 	void *context;
 };

@@ -1,6 +1,6 @@
 """arguments - passes the inputs of a case to the parameters of a reference's function. The runner loads this file.
-`reftest generate` also appends the part from the first dashed line on to conftest.py of the generated tests
-(testgen/support_files.h)."""
+`reftest generate` also copies the part of this file that begins at the first dashed line, and appends it to conftest.py
+of the generated tests (testgen/support_files.h)."""
 
 import inspect
 import keyword

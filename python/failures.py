@@ -7,7 +7,7 @@ import mmap
 import resource
 import traceback
 
-MESSAGE_MAX = 16384  # characters; the middle of a longer traceback is omitted
+MESSAGE_MAX = 16384  # characters; of a longer traceback, the middle is omitted
 
 
 class Mistake(Exception):
@@ -85,8 +85,8 @@ def name_of(problem):
 
 
 class Limit:
-    """A limit of the sandbox, with the reason that the verdict gives, and a sentence that says which limit the
-    reference reached and what its author can do."""
+    """A limit of the sandbox, with two texts: the reason that the verdict gives, and a sentence that says which limit
+    the reference reached and what its author can do."""
 
     def __init__(self, reason, sentence=""):
         self.reason, self.sentence = reason, sentence
@@ -100,8 +100,8 @@ SPACE = Limit("file_limit", "reached the limit for the total size of its tempora
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); "
                     "it should close files that it no longer needs")
 
-# The limit of the sandbox that causes an exception. The keys of LIMIT_ERRORS are errnos of system errors; the keys of
-# LIMIT_TEXTS are parts of exceptions' texts.
+# These tables give the limit of the sandbox that causes an exception. The keys of LIMIT_ERRORS are errnos of system
+# errors; the keys of LIMIT_TEXTS are parts of exceptions' texts.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}
@@ -109,8 +109,8 @@ STACK = 64 << 20  # bytes, more than a new thread needs
 
 
 def limit_of(problem, own_folder):
-    """Returns the limit that an exception of the reference reports, or None. A full disk is a limit of the sandbox only
-    if the folder of the reference's temporary files has a limited size."""
+    """Returns the limit that an exception of the reference reports, or None. A full disk counts as a limit of the
+    sandbox only if `own_folder` is true: the folder of the reference's temporary files then has a limited size."""
     text = text_of(problem)
     if isinstance(problem, MemoryError):
         return MEMORY

@@ -1,7 +1,7 @@
 """gradients - computes gradients of run()'s outputs with torch's autograd, for losses that the judge chooses.
 
-The inputs of a gradient case (kernels/core/gradient_bounds.h) are the arguments of run() and, for each output Y of
-run(), the gradient of the loss with respect to Y, which is called grad:Y. A gradient case in float64 also has inputs
+The inputs of a gradient case (kernels/core/gradient_bounds.h) are the arguments of run(), and one input grad:Y for each
+output Y of run(). grad:Y is the gradient of the loss with respect to Y. A gradient case in float64 also has inputs
 called step:X, each a small change of the argument X. The output d_X of a gradient case is the gradient of the loss with
 respect to the argument X. The output slope_X is half the difference between two losses: with step:X added to X, and
 with step:X subtracted from X. runner.py uses this module for references, and provider.py uses it for libraries.
