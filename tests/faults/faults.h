@@ -17,7 +17,7 @@ enum fault {
 	 * normally */
 	FAULT_SHORT,
 	FAULT_EIO,    /* only this call fails */
-	FAULT_ENOSPC, /* this call and all later calls that need room on the disk fail */
+	FAULT_ENOSPC, /* this call fails, and so do all later calls that need room on the disk */
 	FAULT_AHEAD,  /* the clock jumps ten years ahead before the call */
 	FAULT_BACK,   /* and back */
 	FAULT_COUNT,
@@ -46,7 +46,7 @@ enum logged {
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,	  /* path, other (the new path) */
+	LOGGED_LINK,	  /* path, other; the new link is `other` */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
 	LOGGED_END,	  /* a process has ended; the test, and not the shim, writes this record */

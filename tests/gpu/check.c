@@ -273,8 +273,9 @@ static int integers_beyond_doubles_are_distinguished(const struct check *check)
 	return wrong;
 }
 
-/* Compares tensors that are so long that every block processes several pieces. A tensor repeats one sequence of values,
- * whose length is not a multiple of a block's. A few values are not finite, and the worst place is at the end. */
+/* Compares tensors that are so long that every block processes several pieces. Each tensor repeats one sequence of
+ * values. The length of this sequence is not a multiple of the number of elements that a block processes. A few values
+ * are not finite, and the worst place is at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
 	const int64_t period = 100003 * 2; /* even, because two elements of float4_e2m1 share a byte */

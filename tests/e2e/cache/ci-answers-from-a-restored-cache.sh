@@ -13,8 +13,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
-# The files that a run would download or build exist already. So make and tools/setup.sh are replaced by scripts that
-# only link to these files.
+# On a CI machine, tools/setup.sh would download files and make would build the program. This machine already has the
+# results, so the test replaces make and tools/setup.sh by scripts that only link to them.
 mkdir "$work/bin" tools
 cat >tools/setup.sh <<'END'
 #!/bin/sh

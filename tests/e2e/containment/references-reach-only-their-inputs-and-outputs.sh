@@ -170,7 +170,8 @@ expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok'
 tried '' --no-landlock
 expect "s['containment'] == 'full'" # namespaces alone close every gap
 
-# Without PID namespaces, nothing limits the number of root's processes, and nothing limits their total memory.
+# Without PID namespaces, nothing limits the total memory of a reference's processes. If the user is root, nothing
+# limits the number of these processes either.
 processes=
 [ "$(id -u)" != 0 ] || processes='many processes'
 tried "$processes" --no-pid-namespaces

@@ -203,7 +203,8 @@ run generate
 expect_exit 0
 rm "$gemms"
 
-# Generated files that are unreadable or symbolic links are left unchanged; the other files are still updated.
+# A generated file that cannot be read, or that is a symbolic link, is left unchanged. The other generated files are
+# still updated.
 mkdir "$gemms"
 edit definitions/rmsnorm/tiny_norm.json 'import torch' '# beside it\\n\nimport torch'
 run generate

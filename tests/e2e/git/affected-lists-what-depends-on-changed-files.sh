@@ -85,7 +85,7 @@ run affected --since main --definitions
 lists gemm/tiny_gemm rmsnorm/tiny_norm
 verify --dry-run
 expect "sorted(name for name, one in d.items() if one['status'] != 'passed') == ['tiny_gemm', 'tiny_norm']"
-# Untracked files count, unless git ignores them.
+# An untracked file counts as a changed file, unless git ignores it.
 sed 's/"tiny_norm"/"new norm"/' definitions/rmsnorm/tiny_norm.json >'definitions/rmsnorm/new norm.json'
 cp 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json
 echo scratch.json >.git/info/exclude

@@ -18,7 +18,7 @@ def run(hidden_states, weight):
     return (x * scale * weight.to(torch.float32)).to(torch.bfloat16)
 P
 }
-# `oddity NAME`: gives a definition an op_type and a description that name no op family.
+# `oddity NAME`: changes the op_type and the description of a definition, so that reftest finds no op family for it.
 oddity() {
 	mkdir -p definitions/oddity
 	sed 's/"op_type": "rmsnorm"/"op_type": "oddity"/; s/A small RMS norm. Epsilon is 1e-6./Rows./' "definitions/rmsnorm/$1.json" >"definitions/oddity/$1.json"

@@ -53,8 +53,8 @@ expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
-# Six verdicts are not stored, because the provider's problem may be temporary: dies, killed, unmapped, two full disks,
-# no compiler.
+# Six verdicts are not stored, because the provider's problem may be temporary. They are those of the definitions
+# dies_in_the_answer, killed, unmapped, disk_full, disk_full_at_run and no_compiler.
 expect_ran 6
 rm definitions/gemm/tiny_gemm__*
 

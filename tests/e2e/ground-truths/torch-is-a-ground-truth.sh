@@ -104,7 +104,8 @@ run verify --device cpu --ground-truth cublas tiny_gemm
 expect_exit 2
 expect_says "unknown ground truth 'cublas'" 'torch' 'builtin'
 
-# `explain` reports no changed ground truth, even after `cache gc` has removed the verdict.
+# If only the reference has changed, `explain` must not report a changed ground truth, even after `cache gc` has removed
+# the old verdict.
 rm -r .reftest
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0

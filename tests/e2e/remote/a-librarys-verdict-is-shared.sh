@@ -77,7 +77,7 @@ expect "s['accepted_from_elsewhere'] and all(case['device_class'] == 'sm_90' for
 CUDA_VISIBLE_DEVICES= finds --device auto
 expect "all(case['device_class'] == 'sm_90' for case in c.values())"
 
-# The first ground truth was skipped, and the next one was used.
+# In this run, the first ground truth is skipped, and the next one is used. The verdict must be found nevertheless.
 cd "$root"
 redis flushall >/dev/null
 export REFTEST_PROVIDERS="$top/tests/data/providers/planted" PLANTED=declines

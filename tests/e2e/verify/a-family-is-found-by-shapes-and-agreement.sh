@@ -63,8 +63,8 @@ look()
 verify
 expect_exit 1
 look
-# If a family is chosen only by the shapes, the other cases run only if the reference agrees with the family's ground
-# truth on the first case.
+# A family may be chosen only because its shapes match the definition. Then reftest runs the first case, and runs the
+# other cases only if the reference agrees with the family's ground truth in this first case.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1

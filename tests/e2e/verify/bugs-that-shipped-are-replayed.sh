@@ -17,8 +17,8 @@ def run(hidden_states, weight):
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
 none="rows = hidden_states.float()" # a text that is replaced by itself, which plants no mistake
-# `table ENTRY…`: writes a table of 30 bugs. Each ENTRY is the text of a Bug(…). The other bugs of the table are those
-# that --only excludes.
+# `table ENTRY…`: writes a table of 30 bugs. Each ENTRY is the text of a Bug(…). The table is filled up to 30 bugs with
+# bugs that the option --only of run.py excludes.
 table() {
 	{
 		echo '"""Norms"""'

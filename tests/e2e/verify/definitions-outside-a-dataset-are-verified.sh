@@ -43,7 +43,8 @@ verify files
 expect_exit 0
 expect "set(d) == {'lone_norm'}"
 
-# `verify` gets a problem with its workload, and then a folder of problems, as an argument and as the root
+# a problem is a folder with definition.json and workload.jsonl; `verify` gets one problem, and then a folder of
+# problems, first as an argument and then as the root
 verify problems/1
 expect_exit 0
 expect "d['tiny_norm']['op_type'] == 'problems' and ('tiny_norm', 'workload:first') in c"
