@@ -11,7 +11,7 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* a write stores half of its sectors, any other call is executed fully; then the process is killed */
+	/* the process is killed during the call: a write has stored half of its sectors, any other call is complete */
 	FAULT_TORN,
 	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
 	 * normally */
@@ -30,7 +30,7 @@ struct faults {
 	volatile bool struck;	  /* true after the fault has happened */
 	char last[32];		  /* the name of the call at which the fault happened */
 	volatile int64_t clock_s; /* seconds added to the wall clock that the process sees */
-	char log[4096];		  /* path of the log of calls, or "" */
+	char log[4096];		  /* the path of the log of the calls; "": no log */
 };
 
 #define FAULTS_ENV "REFTEST_FAULTS" /* name of the environment variable with the path of the shared file */

@@ -1,7 +1,7 @@
-/* shim - a library that is loaded in front of the C library (LD_PRELOAD). It counts the calls with which one process
- * changes files, both those of LMDB and those of the program. At the call that the test has chosen (faults.h), it kills
- * the process, executes only half of a write, makes the call fail as if the disk were broken or full, or makes the
- * clock jump.
+/* shim - a library that is loaded in front of the C library (LD_PRELOAD). The shim counts the calls with which one
+ * process changes files, both the calls of LMDB and those of the program. At one of these calls, which the test chooses
+ * (faults.h), the shim kills the process, executes only half of a write, makes the call fail as if the disk were broken
+ * or full, or makes the clock jump.
  *
  * Only writes to regular files are counted. The shim does not execute fsync, because the kernel keeps the writes of a
  * killed process even if they were not synced. What a disk would contain after a power failure is computed from the

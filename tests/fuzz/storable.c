@@ -1,5 +1,5 @@
-/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. They parse the
- * source code of a reference, to find its dependencies and its normal form, and the settings of a dataset. */
+/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. These parsers
+ * read the source code of a reference, to find its dependencies and its normal form, or the settings of a dataset. */
 #include "engine/settings.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static struct buf with_crlf(const struct input *input)
 {
 	struct buf out = {0};
 
-	buf_reserve(&out, 1); /* without this, an empty text would be NULL */
+	buf_reserve(&out, 1); /* without this call, the data of an empty text would be NULL */
 	for (size_t i = 0; i < input->length; i++) {
 		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
 			buf_text(&out, "\r");

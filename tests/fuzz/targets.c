@@ -557,8 +557,8 @@ static const char *const audit_seeds[] = {
     "{\"findings\": [{\"reason\": \"run is a copy\", \"line\": 1, \"more\": {\"a\": [null]}}], \"line\": 2}",
 };
 
-/* Feeds an answer of the audit script. Checks that each finding has a message and a line, and that a rejected answer
- * adds no findings. */
+/* Parses the input as an answer of the audit script (python/vacuous_tests.py). Checks that each finding has a message
+ * and a line, and that a rejected answer adds no findings. */
 static bool feed_audit(const struct input *input)
 {
 	struct arena arena = {0};

@@ -2,9 +2,10 @@
 tests/generated_tests/agree.py BUILD.
 
 Writes a definition for each entry of the tables below into the working directory. Some of their references are correct,
-some are wrong, and some pass with a finding. Each definition must get the expected result from `reftest verify` and
-from its generated class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own
-kernels are the only ground truth. Prints the number of definitions, and each disagreement.
+some are wrong, and some pass with a finding. Each definition must get its expected result both from `reftest verify`
+and from its generated test class. The results are "passed", "failed" and "finding", which means that the definition
+passes with a finding or a warning. Reftest's own kernels are the only ground truth. Prints the number of definitions,
+and each disagreement.
 """
 
 import json

@@ -91,7 +91,7 @@ def want(found, *texts):
 # ORDER lists the ground truths in the order in which they are called. If no ground truth before `name` can compute the
 # outputs, the reference is compared only with `name`.
 correct = conftest.check_numerical_correctness
-SETS = 2  # this test compares both sets of input values
+SETS = 2  # each comparison runs for both sets of input values
 for place, name in enumerate(ORDER):
     for way in ("refuses", "unsupported", "lacks", "absent"):
         before = {

@@ -77,7 +77,7 @@ static inline void make_garbage(const struct tensors *t)
 		r[i] = (unsigned char)philox_bits(t->key, i);
 		g[i] = (unsigned char)philox_bits(t->key + 1, i);
 	}
-	/* the squares exceed the range of float, and the sum of squares depends on its order */
+	/* the squares of these values exceed the range of float, and their sum depends on the order of the additions */
 	if (t->dtype == DTYPE_FLOAT64)
 		for (int64_t i = 0; i < t->elements; i++)
 			put(t, i, 1e100 * noise(t->key, i), 1e-100 * noise(t->key + 1, i));

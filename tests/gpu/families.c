@@ -3,12 +3,12 @@
  *
  *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
- * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. On a machine without a GPU, such a run shows
- * which shapes are drawn, how much time the CPU needs, and that planted errors are found. ROOT: a dataset (default: the
- * working directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6), or
- * fewer if SECONDS (default 15) have passed. FAMILY: only this family. MOST: the upper limit of each var axis; with it,
- * only the smallest definition of each variant of a family is tested. Use MOST under tools that make a kernel a
- * thousand times slower.
+ * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. This also works on a machine without a GPU:
+ * it shows which shapes are drawn, how much time the CPU needs, and that planted errors are found. ROOT: a dataset
+ * (default: the working directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes
+ * (default 6), or fewer if SECONDS (default 15) have passed. FAMILY: only this family. MOST: the upper limit of each
+ * var axis; with it, only the smallest definition of each variant of a family is tested. Use MOST under tools that make
+ * a kernel a thousand times slower.
  *
  * - The length of every var axis is drawn between 1 and its largest size in the small and medium presets. Small values
  *   are as likely as large values. If constraints determine the length of an axis from other axes, the length is
@@ -261,8 +261,8 @@ static bool make_draw(const struct contest *contest, const struct subject *s, in
 
 /* --- both sides --------------------------------------------------------------------------------------------------- */
 
-/* Allocates a tensor of the shape. Sets the bytes of the tensor to a fill value, so that elements that are never
- * written are noticed. */
+/* Allocates a tensor with the shape of `arg`. Sets the bytes of the tensor to a fill value, so that elements that are
+ * never written are noticed. */
 static struct tensor allocate(struct device *device, const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor tensor = job_tensor(arg, axis);

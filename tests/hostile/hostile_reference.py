@@ -4,8 +4,8 @@ must report about this reference.
 A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
 
 - expect: the status and the reason that reftest must report, such as "error raised"; alternatives are separated by "|".
-A status without a reason stands for all its reasons, and "not passed" for every status except "passed". A reference
-  whose case may end by a timeout runs in a batch with a short timeout.
+  A status without a reason accepts every reason of this status, and "not passed" accepts every status except "passed".
+  A reference whose case may end by a timeout runs in a batch with a short timeout.
 - on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
 - gap: the reference tries something and then raises an exception whose text begins with "reached" if it succeeded, else
   with "contained". "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. If the gap is

@@ -34,10 +34,10 @@ MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
 GPU_MEMORY_MAX = 16 << 30  # the same limit for a run on a GPU, where the driver reserves more memory
-CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
+CASE = "small:batch_size=256"  # every reference runs in this case, with 3 calls and 2 sets of input values
 MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT = 60  # seconds for a case
-SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # seconds for a case of references that never end
+SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # the timeout for a case of a reference that never ends
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
 RIGHT = """import torch

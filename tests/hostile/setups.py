@@ -27,7 +27,7 @@ PLAIN_USER = 61234  # the id of a user without other processes, for a test that 
 class Setup:
     name: str
     about: str
-    refused: tuple = ()  # options of tests/e2e/tools/restrict.c
+    refused: tuple = ()  # the options with which tests/e2e/tools/restrict.c runs
     as_root: bool = False
     gaps: frozenset = frozenset()  # the gaps that are open here (new kernel, CPU); see docs/containment.md, "Set-ups"
 

@@ -57,7 +57,7 @@ expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
 expect "all([one['name'] for one in case['latencies']] == ['reference', 'builtin'] for case in d['fast']['cases'])"
 expect "all(case['latencies'][1]['warm']['runs'] == 1 for case in d['fast']['cases'])"
 expect "all(0 < one['warm']['low'] <= one['warm']['median'] <= one['warm']['high'] < 120 for name in d for case in d[name]['cases'] for one in case['latencies'])"
-# This fails if the clock runs backwards or counts something other than time.
+# The next expectation fails if the clock runs backwards or counts something other than time.
 expect "all(case['latencies'][0]['warm']['median'] >= 0.03 for case in d['slow']['cases'])"
 expect "all(3 <= case['latencies'][0]['warm']['runs'] <= 50 for name in d for case in d[name]['cases'])"
 if [ "$device" = cpu ]; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Replays the workflow that reftest ships and the steps of docs/ci.md. Each run uses a checkout at another path with new
-# mtimes, and restores verdicts from an archive. For unchanged definitions, each run reports the stored verdicts. It
-# verifies changed definitions, annotates their errors, and saves their verdicts. On a CI machine without a GPU, a run
-# accepts the verdicts of a GPU, and says so in a message.
+# mtimes, and restores verdicts from an archive. For unchanged definitions, each run reports the stored verdicts. Each
+# run verifies the changed definitions, annotates their errors, and saves their verdicts. On a CI machine without a GPU,
+# a run accepts the verdicts of a GPU, and says so in a message.
 . "$(dirname "$0")/../harness.sh"
 tools=$top/tests/e2e/tools
 for site in "$top"/.venv-tests/lib/python3*/site-packages; do [ -d "$site" ] && yaml=$site; done

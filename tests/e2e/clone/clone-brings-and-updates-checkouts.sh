@@ -84,8 +84,8 @@ do_git -C repos/sglang checkout -q --detach
 clone --only sglang
 status_of sglang kept
 
-# The newer commit adds a file that already exists in the clone, untracked: the file is not overwritten, even if git
-# ignores it.
+# The newer commit adds a file, but the clone already has an untracked file with this name. The untracked file is not
+# overwritten, even if git ignores it.
 printf 'made\n' >"$work/flashinfer/made"
 push flashinfer
 mkdir -p repos/flashinfer/.git/info

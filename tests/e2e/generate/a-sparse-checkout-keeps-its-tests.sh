@@ -63,8 +63,8 @@ expect_exit 0
 expect_silence_about 'checked out'
 expect_says '4 definitions: 4 with a test' '9 current'
 
-# Some definitions of an op_type are excluded: the op_type's test file counts as current while the other definitions are
-# unchanged.
+# If a sparse checkout excludes some definitions of an op_type, the test file of the op_type counts as current as long
+# as the other definitions are unchanged.
 only '!/definitions/rmsnorm/tiny_norm.json' '!/definitions/rmsnorm/tiny_third.json'
 for how in --check ''; do
 	run generate $how

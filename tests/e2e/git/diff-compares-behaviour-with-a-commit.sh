@@ -106,7 +106,8 @@ run diff --device "$device" --sizes small --format json main spaced slow
 expect_exit 0
 expect_behaviours 'rmsnorm/spaced text'
 
-# If the earlier version of a definition cannot run or is invalid, this definition is not compared, but the others are.
+# If the earlier version of a definition cannot run or is invalid, this definition is not compared. All other
+# definitions are compared.
 edit definitions/rmsnorm/broken.json 'def run' 'def run('
 do_git commit -q -a -m broken
 edit definitions/rmsnorm/broken.json 'def run(' 'def run'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A provider is a process that computes ground truths with a library such as FlashInfer. If a provider declines a case,
 # raises an exception, hangs, dies, writes where it must not, or answers in a wrong format, reftest uses the next ground
-# truth instead, and the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
+# truth instead, and the verdict names the provider and this ground truth. If the provider's problem may be temporary,
+# the verdict is not stored.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 ! "$reftest" doctor --format json | grep -q '"gaps": .*"process_memory"' ||

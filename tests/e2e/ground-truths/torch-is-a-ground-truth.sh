@@ -124,8 +124,8 @@ run explain --device cpu --ground-truth flashinfer,torch tiny_gemm
 expect_says 'small:M=1: stale' 'reference changed'
 unchanged_truths
 
-# If the reference fails, no further ground truth is called. The verdict lists the remaining ground truths as not
-# called, instead of as failed.
+# If the reference fails, no further ground truth is called. The verdict says that the remaining ground truths were not
+# called, and not that they failed.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'raise ValueError; return torch.matmul'
 verify --ground-truth all
 expect_exit 1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Through a remote cache, a machine finds a verdict that another machine computed with a library. The verdict is found
 # if only this library was called, if several libraries were called and agreed, and if another library was skipped
-# before this one. Such a verdict is not accepted in place of a verdict of the oracle or of another version of the
-# library. On request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
+# before this one. The verdict of a library is not accepted in place of a verdict of the oracle or of another version of
+# the library. On request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"

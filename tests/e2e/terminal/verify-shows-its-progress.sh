@@ -74,7 +74,7 @@ await_terminal 'cuts the line of the runner at 30 columns' has_not 'rmsnorm/slow
 shows 'it ended with 1'
 gone
 
-# Terminals with colours, and terminals without colours
+# The test uses terminals with colours and terminals without colours.
 on_terminal 80 24 '' --force
 shows 'FAILED   gemm/tiny_gemm' 'runner '
 terminal capture-pane -p -e -S - -t test >"$work/coloured"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. Its status
-# is "checked", with the reason why it is not verified. The checks are those that need no ground truth: shape, dtype,
-# determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If a definition
-# has only the status "checked", the exit status is 3, unless an option accepts this status. If the reference of a
-# definition without ground truth raises an exception, the report contains the exception. The case is only skipped,
-# because the exception may be due to the generated inputs. An undefined name in the reference, and too many outputs,
-# are an error, because no inputs can be the reason for them.
+# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. The status
+# of such a definition is "checked", and the report gives the reason why it is not verified. The checks are those that
+# need no ground truth: shape, dtype, determinism, changed inputs. If one of these checks fails, the definition does not
+# count as checked. If a definition has only the status "checked", the exit status is 3, unless an option accepts this
+# status. If the reference of a definition without ground truth raises an exception, the report contains the exception.
+# The case is only skipped, because the exception may be due to the generated inputs. An undefined name in the
+# reference, and too many outputs, are an error, because no inputs can be the reason for them.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

@@ -105,8 +105,9 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# If each row of the outputs depends only on its own row of the inputs in the small case, this must also hold in the
-# medium case. The tolerance of this definition allows a few wrong rows, so the case itself passes.
+# If each row of the outputs depends only on the same row of the inputs in the small case, this must also hold in the
+# medium case. Otherwise the check `rows` reports a finding. The tolerance of this definition allows a few wrong rows,
+# so the case itself passes.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

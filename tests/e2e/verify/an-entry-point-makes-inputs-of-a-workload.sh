@@ -47,7 +47,8 @@ def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes)
 write("rmsnorm", "right")
 write("rmsnorm", "half", custom=("weight",))
 write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
-# This reference is correct only on the first inputs. The second set of inputs has other values.
+# This reference is correct only for the first set of input values. For other values, such as those of the second set,
+# it is wrong.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
 write("own", "misses", OTHER, custom=("x", "weight", "eps"))

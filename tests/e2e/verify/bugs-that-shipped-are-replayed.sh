@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/shipped_bugs/run.py verifies references with bugs from released software. Its tables say for each bug what
-# reftest must report, and run.py fails if reftest reports something else. It also fails if a correct definition does
-# not pass, if there are too few bugs, and if docs/history.md differs from the tables.
+# reftest must report, and run.py fails if reftest reports something else. run.py also fails if a correct definition
+# does not pass, if there are too few bugs, and if docs/history.md differs from the tables.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
 cp "$top/tests/mutants/run.py" tests/mutants/

@@ -240,7 +240,8 @@ for function, inputs, expected in CALLS:
     assert found == expected, (function, inputs, found)
 assert fitted(keyword, None) is keyword
 
-# If the name of an input is not a valid name of an argument, the input is passed as the next argument that belongs to no other input.
+# An input whose name cannot be the name of a Python argument, such as "a-b", is passed as the next argument that
+# belongs to no other input.
 PLACES = {name: (name, name == "lambda") for name in ("a-b", "x", "lambda")}
 for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3)), (lambda x, y, z: (x, y, z), (2, 1, 3)):
     found = fitted(function, {"inputs": PLACES, "left_out": []})(**{"a-b": 1, "x": 2, "lambda": 3})

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `verify` reads definitions in the form of SOL-ExecBench. Definitions in this form have no op_type, so the name of the
-# folder is the op_type. Their workload lines have no member "workload", and may have a tolerance. A function of the
-# reference may make the inputs.
+# folder is the op_type. The workload lines of these definitions have no member "workload", and may have a tolerance. A
+# function of the reference may make the inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'PY'
 import json

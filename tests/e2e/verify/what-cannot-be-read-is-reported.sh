@@ -44,7 +44,7 @@ mv "$work/kept" workloads/rmsnorm
 verify
 expect_exit 0
 
-# A running watcher reports unreadable folders in the same way.
+# A running watcher reports unreadable folders in the same way as `verify`.
 watch
 watcher=$program
 ln -s loop definitions/loop
