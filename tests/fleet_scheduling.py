@@ -23,7 +23,7 @@ def request(name, *seconds):
     return {"definition": "op/" + name, "content": "00", "whole": True, "cases": cases}
 
 
-# Answers that a worker of this build never gives. "ID" is the number of the request.
+# Answers in a wrong form, which a worker of this build never sends. "ID" stands for the number of the request.
 CASE = '{"id": "c", "status": "passed", "reason": null, "message": null, "stored": true}'
 MALFORMED = [
     '{"id": "ID"}',
@@ -65,8 +65,8 @@ class FakeMerger:
 
 class FakeFleet:
     """`behaviour(worker, message)` returns what the worker does with a request: "answer", "die", "lie" or an error
-    message. `seed` determines the order of the answers. `facts[i]` is what the worker that starts as number i says
-    about itself; if there are more workers than entries, the remaining workers use the last entry."""
+    message. `seed` determines the order of the answers. `facts[i]` is what worker number i (in the order of the starts,
+    from 0) says about itself. If more workers start than `facts` has entries, the later workers use the last entry."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

@@ -10,10 +10,10 @@
  * these functions compare the oracle's outputs with themselves, because no reference runs here. Lines that run only
  * while inputs and sizes are generated do not count as covered.
  *
- * With --mistakes, the oracle runs with each value of op_case.mistake that op.mistakes lists. These runs count the
- * lines that only diagnoses need. To save time, only the first small case of each definition and the small cases with
- * few elements run. op_mistake.before and op_mistake.after do not run, so a case has the same inputs with --mistakes
- * and without it. */
+ * With --mistakes, the oracle runs with each value of op_case.mistake that op.mistakes lists. reftest computes such a
+ * mistake only to diagnose a failure, so these runs show which of the lines for diagnoses are executed. To save time,
+ * only the first small case of each definition and the small cases with few elements run. op_mistake.before and
+ * op_mistake.after do not run, so a case has the same inputs with --mistakes and without it. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -175,7 +175,8 @@ static int64_t input_elements(const struct subject *s, const int64_t *axis)
 	return elements;
 }
 
-/* Runs the first small case and the small cases of few elements, with the first set of input values. */
+/* Runs the first small case, and every other small case that has few elements (FEW_ELEMENTS), with the first set of
+ * input values. */
 static void run_short_cases(struct subject *s)
 {
 	int axes = s->problem.axis_count;

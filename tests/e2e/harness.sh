@@ -18,8 +18,8 @@ top=$(cd "$(dirname "$0")" && while [ ! -f reftest.c ]; do cd ..; done && pwd)
 build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
 # Tests use Python interpreters that have already imported torch (tests/imported_torch/server.py). A test with "# own
-# interpreter: WHY" at its head starts its own interpreters instead. So does a test after a call of `own_interpreters`.
-# `$python $pytest` runs pytest.
+# interpreter: WHY" at its head starts its own interpreters instead. A test that calls `own_interpreters` does the same
+# after this call. `$python $pytest` runs pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"

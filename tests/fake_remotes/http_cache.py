@@ -8,8 +8,8 @@ The server checks requests at least as strictly as bazel-remote does by default 
 Keys are 64 lower-case hex digits. A request body needs a Content-Length and must not be encoded. The name of a value
 below /cas must be the SHA-256 of the value. A value below /ac must be an ActionResult (of the Remote Execution API)
 that names output files, each with a relative path, hash and size. When a client puts or gets an ActionResult, each of
-its files must be in /cas with the stated size. A GET does not return the ActionResult of the PUT unchanged: like
-bazel-remote, the server adds the sender of the PUT (execution_metadata.worker).
+its files must be in /cas with the stated size. Like bazel-remote, the server adds the sender of a PUT
+(execution_metadata.worker) to the ActionResult, so a GET returns other bytes than the PUT sent.
 
 The first part of a path selects another behaviour:
   /plain      accepts anything

@@ -50,8 +50,7 @@ def error(peer):
 
 
 def nonsense(peer):
-    """Sends "?" and more bytes. No valid reply begins with "?", whereas a random first byte would sometimes be
-    valid."""
+    """Sends "?" and more bytes. No valid reply begins with "?". (A random first byte could begin a valid reply.)"""
     peer.sendall(b"?" + bytes(range(256)) * 20)
 
 

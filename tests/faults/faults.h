@@ -11,13 +11,13 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the process is killed before the call */
-	/* a write stores half of its sectors, any other call is executed fully; then the process is killed */
+	/* the process is killed during the call: a write has stored half of its sectors, any other call is complete */
 	FAULT_TORN,
 	/* a write writes half of its bytes and returns their number, and the process continues; other calls work
 	 * normally */
 	FAULT_SHORT,
 	FAULT_EIO,    /* only this call fails */
-	FAULT_ENOSPC, /* this call and all later calls that need room on the disk fail */
+	FAULT_ENOSPC, /* this call fails, and so do all later calls that need room on the disk */
 	FAULT_AHEAD,  /* the clock jumps ten years ahead before the call */
 	FAULT_BACK,   /* and back */
 	FAULT_COUNT,
@@ -30,7 +30,7 @@ struct faults {
 	volatile bool struck;	  /* true after the fault has happened */
 	char last[32];		  /* the name of the call at which the fault happened */
 	volatile int64_t clock_s; /* seconds added to the wall clock that the process sees */
-	char log[4096];		  /* path of the log of calls, or "" */
+	char log[4096];		  /* the path of the log of the calls; "": no log */
 };
 
 #define FAULTS_ENV "REFTEST_FAULTS" /* name of the environment variable with the path of the shared file */
@@ -46,7 +46,7 @@ enum logged {
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,	  /* path, other (the new path) */
+	LOGGED_LINK,	  /* path, other; the new link is `other` */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
 	LOGGED_END,	  /* a process has ended; the test, and not the shim, writes this record */

@@ -1,11 +1,11 @@
-/* shim - a library that is loaded in front of the C library (LD_PRELOAD). It counts the calls with which one process
- * changes files, both those of LMDB and those of the program. At the call that the test has chosen (faults.h), it kills
- * the process, executes only half of a write, makes the call fail as if the disk were broken or full, or makes the
- * clock jump.
+/* shim - a library that is loaded in front of the C library (LD_PRELOAD). The shim counts the calls with which one
+ * process changes files, both the calls of LMDB and those of the program. At one of these calls, which the test chooses
+ * (faults.h), the shim kills the process, executes only half of a write, makes the call fail as if the disk were broken
+ * or full, or makes the clock jump.
  *
- * Only writes to regular files are counted. fsync is not executed, because the kernel keeps the unsynced writes of a
- * killed process. The content of a disk after a power failure is computed from the log. If reftest begins to use
- * another function of the C library that changes files, add a wrapper for it here. */
+ * Only writes to regular files are counted. The shim does not execute fsync, because the kernel keeps the writes of a
+ * killed process even if they were not synced. What a disk would contain after a power failure is computed from the
+ * log. If reftest begins to use another function of the C library that changes files, add a wrapper for it here. */
 #include "tests/faults/faults.h"
 
 #include <errno.h>
@@ -258,7 +258,8 @@ static ssize_t write_at(const char *name, int fd, const void *bytes, size_t leng
 	return done(fault, n);
 }
 
-/* Copies the parts of a vector into one buffer, so that the write can be shortened and logged like any other. */
+/* Writes the parts of a vector. Copies them into one buffer first, so that the write can be shortened and logged like
+ * any other write. */
 static ssize_t vector_at(const char *name, int fd, const struct iovec *vector, int count, off_t at, bool placed)
 {
 	size_t length = 0, used = 0;

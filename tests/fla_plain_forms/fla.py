@@ -203,7 +203,7 @@ def answers(fla, definition, given, plant):
             output = output[0]
         states = [s for _, s in results]
         outputs = [output]
-        if len(definition["outputs"]) > 1 and states[0] is not None:  # the parallel implementation returns no state
+        if len(definition["outputs"]) > 1 and states[0] is not None:  # the parallel form of FLA returns no state
             state = torch.cat(states)
             said = definition["name"] + " ".join(definition["tags"])
             outputs.append(state.transpose(-1, -2) if "v-first" in said else state)

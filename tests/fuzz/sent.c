@@ -78,8 +78,8 @@ bool feed_channel(const struct input *input)
 
 bool feed_question(const struct input *input)
 {
-	/* No input contains this context digest. A question with the session's context digest would update the
-	 * generated files, which needs the whole program. */
+	/* A question with the context digest of the session would make the watcher update the generated files, which
+	 * needs the whole program. Therefore the session has a context digest that no input contains. */
 	struct batches session = {.context = {{0x9E, 0x37, 0x79, 0xB9, 0x7F, 0x4A, 0x7C, 0x15, 0xF3, 0x9C, 0xC0}}};
 	struct buf out = {0};
 	bool answered = query_answer(&session, true, input->bytes, input->length, &out);

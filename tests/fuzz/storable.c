@@ -1,5 +1,5 @@
-/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. They parse the
- * source code of a reference, to find its dependencies and its normal form, and the settings of a dataset. */
+/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again. These parsers
+ * read the source code of a reference, to find its dependencies and its normal form, or the settings of a dataset. */
 #include "engine/settings.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* `text` differs from the input only in ways that do not matter to Python. Checks that both have the same normal form,
- * unless `text` has none. */
+/* Checks that `text` has the normal form of the input, which is `form`, unless `text` has no normal form. `text` must
+ * be the input with changes that do not matter to Python. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};
@@ -77,7 +77,7 @@ static struct buf with_crlf(const struct input *input)
 {
 	struct buf out = {0};
 
-	buf_reserve(&out, 1); /* without this, an empty text would be NULL */
+	buf_reserve(&out, 1); /* without this call, the data of an empty text would be NULL */
 	for (size_t i = 0; i < input->length; i++) {
 		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
 			buf_text(&out, "\r");

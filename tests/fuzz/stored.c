@@ -19,7 +19,7 @@
 #include "tests/fuzz/feed.h"
 
 /* The input is the body of a row in the table of files, to which the target adds a correct header. Every fourth input
- * is a whole row instead, with its header. */
+ * is not the body but the whole row, with its header. */
 bool feed_row(const struct input *input)
 {
 	char path[] = "definitions/a/b.json";

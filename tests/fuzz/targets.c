@@ -467,8 +467,8 @@ static const char *const safetensors_seeds[] = {
     "{\"a\": {\"dtype\": \"F4\", \"shape\": [28], \"data_offsets\": [0, 14]}}",
 };
 
-/* Random mutations rarely keep the length field valid, so it is computed again for three of four inputs. 14 bytes of
- * data follow the header. */
+/* The input is the header of a safetensors file. The target adds the length before it, and 14 bytes of data after it.
+ * For every fourth input, the length is arbitrary. */
 static bool feed_safetensors(const struct input *input)
 {
 	size_t length = 8 + input->length + 14;
@@ -557,8 +557,8 @@ static const char *const audit_seeds[] = {
     "{\"findings\": [{\"reason\": \"run is a copy\", \"line\": 1, \"more\": {\"a\": [null]}}], \"line\": 2}",
 };
 
-/* Feeds an answer of the audit script. Checks that each finding has a message and a line, and that a rejected answer
- * adds no findings. */
+/* Parses the input as an answer of the audit script (python/vacuous_tests.py). Checks that each finding has a message
+ * and a line, and that a rejected answer adds no findings. */
 static bool feed_audit(const struct input *input)
 {
 	struct arena arena = {0};
@@ -586,7 +586,7 @@ static const struct target {
 	feed_function *feed;
 	const char *const *seeds;
 	size_t seed_count;
-	int slower; /* if not 0, the unit tests divide the number of inputs by this */
+	int slower; /* the unit tests divide the number of inputs by this; at least 1 */
 } targets[] = {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},
@@ -697,7 +697,7 @@ static void seeds_close(struct seeds *seeds)
 
 /* --- mutation ------------------------------------------------------------------------------------------------ */
 
-/* Words that mean something to some parser. */
+/* Words with a meaning for at least one of the parsers. Mutations insert them into inputs. */
 static const char *const words[] = {
     "{",
     "}",

@@ -15,9 +15,9 @@
 /* Returns the name of a target, or NULL if the index is too large. */
 const char *fuzz_target(int index);
 
-/* Feeds inputs `first` … `first + count - 1` to a target. Inputs below the number of seeds are the seeds themselves.
- * Returns the number of accepted inputs, or -1 if there is no such target. If a check fails, prints the input's number
- * and bytes to stderr and aborts. */
+/* Feeds inputs `first` … `first + count - 1` to a target. If there are N seeds, the inputs 0 … N - 1 are the seeds
+ * themselves. Returns the number of accepted inputs, or -1 if there is no such target. If a check fails, prints the
+ * input's number and bytes to stderr and aborts. */
 int fuzz_run(const char *target, uint64_t first, uint64_t count);
 
 /* Feeds inputs from `first` on until `seconds` of processor time have passed. Returns their number, or -1. */

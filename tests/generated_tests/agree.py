@@ -2,9 +2,10 @@
 tests/generated_tests/agree.py BUILD.
 
 Writes a definition for each entry of the tables below into the working directory. Some of their references are correct,
-some are wrong, and some pass with a finding. Each definition must get the expected result from `reftest verify` and
-from its generated class: "passed", "failed", or "finding" if it passes with a finding or a warning. Reftest's own
-kernels are the only ground truth. Prints the number of definitions, and each disagreement.
+some are wrong, and some pass with a finding. Each definition must get its expected result both from `reftest verify`
+and from its generated test class. The results are "passed", "failed" and "finding", which means that the definition
+passes with a finding or a warning. Reftest's own kernels are the only ground truth. Prints the number of definitions,
+and each disagreement.
 """
 
 import json
@@ -107,7 +108,7 @@ NORMS = [
     ("threads", "failed", "torch.set_num_threads(torch.get_num_threads() + 1)", RETURN),
     ("not_a_number", "failed", "y[0, 0] = float('nan')", RETURN),
 ]
-# (starter definition, name, expected, [(old text, new text)] in its reference)
+# CHANGED: (starter definition, name, expected result, the edits [(old text, new text)] of its reference)
 IN_PLACE, COPY = (
     "mamba_ssu_decode_gated_h16_d64_s128_ng4",
     "mamba_ssu_decode_h32_d64_s128_ng2",
@@ -342,7 +343,7 @@ def main():
         sys.exit(
             "agree: there are definitions here already; run it in an empty directory"
         )
-    # hide the other libraries: the test needs no ground truth but reftest's kernels
+    # hide the other libraries, so that reftest's kernels are the only ground truth
     sys.modules.update(dict.fromkeys(library_modules()))
     expected = build_dataset()
     verified, results = verdicts(program), test_results(program)

@@ -88,9 +88,10 @@ def want(found, *texts):
     assert not missing, f"{missing} missing of: {found}"
 
 
-# If no ground truth before `name` in ORDER can compute the outputs, the reference is compared only with `name`.
+# ORDER lists the ground truths in the order in which they are called. If no ground truth before `name` can compute the
+# outputs, the reference is compared only with `name`.
 correct = conftest.check_numerical_correctness
-SETS = 2  # this test compares both sets of input values
+SETS = 2  # each comparison runs for both sets of input values
 for place, name in enumerate(ORDER):
     for way in ("refuses", "unsupported", "lacks", "absent"):
         before = {
@@ -160,8 +161,8 @@ want(
     "skipped: fewer than two ground truths are available: flashinfer: ",
 )
 
-# If a ground truth is coarser than the definition's bounds, the reference must agree with it within the ground truth's
-# own bounds. If it agrees, it is compared with the next ground truth as well.
+# A ground truth is coarse if its own error bounds are larger than the definition's bounds. The reference must agree
+# with a coarse ground truth within these larger bounds, and is then also compared with the next ground truth.
 row = conftest.tables()["flashinfer"].rows["rmsnorm"]
 row.coarse = {"output": (0.0, 0.5)}
 assert outcome(correct) == "passed" and asked == SETS * ["flashinfer", "sgl_kernel"]

@@ -3,9 +3,10 @@ BUILD [options] [-- pytest's words].
 
 From each tests/mutants/{family}.py, the script takes a few MUTANTS, of different definitions if possible, and all
 mutants whose mistake matches --also. It writes these mutants as definitions beside the correct definitions in the
-working directory, with the smaller constants that tests/mutants/run.py gives them. Then `reftest generate` and pytest run, with reftest's own kernels and torch as the only ground
-truths. Every class of a correct definition must pass, and every class of a mutant must fail. Other libraries are hidden
-(hidden_libraries.py). Prints the number of mutants caught and planted, by family.
+working directory, with smaller constants if tests/mutants/{family}.py gives some (SMALLER). Then `reftest generate` and
+pytest run, with reftest's own kernels and torch as the only ground truths. Every class of a correct definition must
+pass, and every class of a mutant must fail. Other libraries are hidden (hidden_libraries.py). Prints the number of
+mutants caught and planted, by family.
 """
 
 import argparse

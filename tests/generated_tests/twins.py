@@ -25,7 +25,8 @@ def by_output(test, rows):
 
 
 def left_values(entry, names):
-    """Returns an entry of LEAVES, with the name that the output has in the twin."""
+    """Returns an entry of the test class's LEAVES in which the name of the output is replaced by its name in the
+    twin."""
     if isinstance(entry, str):
         return names.get(entry, entry)
     return entry._replace(output=names.get(entry.output, entry.output))
@@ -50,8 +51,8 @@ def facts(test, names):
 
 
 def plain_integers(test, names):
-    """Generates inputs. Returns only the integer inputs, which depend only on their roles. The random numbers of float
-    inputs also depend on the order of the inputs."""
+    """Generates inputs. Returns only the integer inputs, whose values depend only on their roles. (The values of float
+    inputs also depend on the order of the inputs.)"""
     try:
         inputs = conftest.Plain(test, test.SIZES[0], {}, 0, "").inputs(HOST)
     except conftest.Unavailable as why:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # --memory also limits how much of a GPU's memory torch may allocate. A reference that allocates more memory gets the
-# reason memory_limit. The default leaves room for a reference that uses much more memory than its tensors.
+# reason memory_limit. The default of --memory leaves room for a reference that uses much more memory than its tensors.
 . "$(dirname "$0")/../e2e/harness.sh"
 define takes_a_gib <<'P'
 import torch

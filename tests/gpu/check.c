@@ -119,7 +119,7 @@ static int search_at(const struct check *check, unsigned char *a, unsigned char 
 		must(calls->set(check->gpu, a + at, 8, 1, &err) == 0, &err);
 	if (at >= 0 && at + 40 < bytes)
 		must(calls->set(check->gpu, a + at + 40, 9, 1, &err) == 0, &err);
-	/* the search must not find a difference behind the last byte */
+	/* the search must not find a difference that is beyond the last byte */
 	must(calls->set(check->gpu, a + bytes, 9, 1, &err) == 0, &err);
 	int64_t want = at >= 0 && at < bytes ? at : -1, difference = calls->first_difference(check->gpu, a, b, bytes, &err);
 	int64_t other = calls->first_other(check->gpu, a, 7, bytes, &err);
@@ -273,11 +273,12 @@ static int integers_beyond_doubles_are_distinguished(const struct check *check)
 	return wrong;
 }
 
-/* Compares tensors that are so long that every block processes several pieces. A tensor repeats one sequence of values,
- * whose length is not a multiple of a block's. A few values are not finite, and the worst place is at the end. */
+/* Compares tensors that are so long that every block processes several pieces. Each tensor repeats one sequence of
+ * values. The length of this sequence is not a multiple of the number of elements that a block processes. A few values
+ * are not finite, and the worst place is at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
-	const int64_t period = 100003 * 2; /* even, because two elements of float4_e2m1 share a byte */
+	const int64_t period = 100003 * 2; /* an even number, because two elements of float4_e2m1 share a byte */
 	int64_t bytes = dtype_bytes(dtype, n), stretch = dtype_bytes(dtype, period);
 	void *device[2] = {gpu_memory(check, bytes), gpu_memory(check, bytes)};
 	struct tensors t = {host_memory(bytes), host_memory(bytes), dtype, period, {8e-3, 1e-2, 1}, 1234};

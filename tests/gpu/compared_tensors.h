@@ -10,7 +10,7 @@
 #include "kernels/core/random_inputs.h"
 #include "tests/gpu/check.h"
 
-/* noise returns a uniform number in [-1, 1), and draw an integer from 0 to range - 1. */
+/* `noise` returns a uniform number in [-1, 1), and `pick` returns an integer from 0 to range - 1. */
 static inline double noise(uint64_t key, int64_t index)
 {
 	return (double)uniform_signed(philox_bits(key, index), 23);
@@ -60,7 +60,8 @@ static inline void make_equal(const struct tensors *t)
 		put(t, i, value(t, i), value(t, i));
 }
 
-/* Makes pairs of 1.5 and either 1.25 or 1.75, so that all ratios are equal, and all sums are multiples of one term. */
+/* Makes pairs of 1.5 and either 1.25 or 1.75. So |r - g| is equal in all pairs, and each sum of it is a multiple of one
+ * term. */
 static inline void make_ties(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++)
@@ -76,7 +77,7 @@ static inline void make_garbage(const struct tensors *t)
 		r[i] = (unsigned char)philox_bits(t->key, i);
 		g[i] = (unsigned char)philox_bits(t->key + 1, i);
 	}
-	/* the squares exceed the range of float, and the sum of squares depends on its order */
+	/* the squares of these values exceed the range of float, and their sum depends on the order of the additions */
 	if (t->dtype == DTYPE_FLOAT64)
 		for (int64_t i = 0; i < t->elements; i++)
 			put(t, i, 1e100 * noise(t->key, i), 1e-100 * noise(t->key + 1, i));
@@ -191,9 +192,9 @@ static inline double ratio_of(struct rule rule, const struct worst *place)
 	return fmin(place->diff / (rule.atol + rule.rtol * fabs(place->ground_truth)), FLT_MAX);
 }
 
-/* Returns whether `gpu`, the worst place that the GPU found, is acceptable if the CPU found `cpu`. The values in `gpu`
- * must be those of the tensors at gpu->index. The two places may differ only if their ratios are as close as
- * kernels/core/compare_cuda.h allows. */
+/* Returns whether `gpu`, the worst place that the GPU found, is acceptable if the CPU found `cpu`. `gpu` must contain
+ * the values that the tensors have at gpu->index. It may be another place than `cpu` only if `exact` is false and the
+ * ratios |r - g| / bound of both places are as close as kernels/core/compare_cuda.h allows. */
 static inline bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {
 	double r = dtype_load(t->r, t->dtype, gpu->index), g = dtype_load(t->g, t->dtype, gpu->index);

@@ -3,16 +3,17 @@
  *
  *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
- * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. On a machine without a GPU, such a run shows
- * which shapes are drawn, how much time the CPU needs, and that planted errors are found. ROOT: a dataset (default: the
- * working directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6), or
- * fewer if SECONDS (default 15) have passed. FAMILY: only this family. MOST: the upper limit of each var axis; with it,
- * only the smallest definition of each variant of a family is tested. Use MOST under tools that make a kernel a
- * thousand times slower.
+ * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself. This also works on a machine without a GPU:
+ * it shows which shapes are drawn, how much time the CPU needs, and that planted errors are found. ROOT: a dataset
+ * (default: the working directory). Each definition of ROOT that a family recognises is tested with DRAWS shapes
+ * (default 6), or fewer if SECONDS (default 15) have passed. FAMILY: only this family. MOST: the upper limit of each
+ * var axis; with it, only the smallest definition of each variant of a family is tested. Use MOST under tools that make
+ * a kernel a thousand times slower.
  *
  * - The length of every var axis is drawn between 1 and its largest size in the small and medium presets. Small values
- *   are as likely as large values. An axis that constraints determine is computed. If the axes violate a constraint, or
- *   if the family rejects them (op.check), all axes are drawn again.
+ *   are as likely as large values. If constraints determine the length of an axis from other axes, the length is
+ *   computed and not drawn. If the axes violate a constraint, or if the family rejects them (op.check), all axes are
+ *   drawn again.
  * - Every input is generated on the CPU and on the GPU, and both must have the same bits. Even and
  *   odd shapes use different sets of input values.
  * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule. If there is no rule and the
@@ -260,8 +261,8 @@ static bool make_draw(const struct contest *contest, const struct subject *s, in
 
 /* --- both sides --------------------------------------------------------------------------------------------------- */
 
-/* Allocates a tensor of the shape. Sets the bytes of the tensor to a fill value, so that elements that are never
- * written are noticed. */
+/* Allocates a tensor with the shape of `arg`. Sets the bytes of the tensor to a fill value, so that elements that are
+ * never written are noticed. */
 static struct tensor allocate(struct device *device, const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor tensor = job_tensor(arg, axis);
@@ -558,7 +559,7 @@ static int64_t largest_bytes(struct subject *s)
 	return job_bytes(&job);
 }
 
-/* What is known about a definition before any definition is tested. */
+/* What is known about each definition before the first test, to choose the smallest definitions. */
 struct entrant {
 	const struct op_entry *entry; /* NULL if no family of this test recognises the definition */
 	int variant;
@@ -592,8 +593,8 @@ static bool is_smallest(const struct entrant *entrants, int count, int index)
 	return true;
 }
 
-/* Tests every definition of the dataset and adds the results to the families' scores; with MOST, tests only the
- * smallest definition of each variant. */
+/* Tests every definition of the dataset, or with MOST only the smallest definition of each variant of a family, and
+ * adds the results to the families' scores. */
 static void hold_dataset(struct contest *contest, const char *root)
 {
 	struct arena arena = {0};

@@ -8,7 +8,8 @@
 #include "kernels/core/random_inputs.h"
 #include "tests/gpu/check.h"
 
-/* A problem with the axis values of one case. The struct must not be moved, because `problem` points into it. */
+/* The problem of an op family (struct op_problem), and the axis values of one case. The struct must not be moved,
+ * because `problem` points into it. */
 struct made {
 	char text[160];
 	struct op_axis axes[3];

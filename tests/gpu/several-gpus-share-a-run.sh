@@ -1,7 +1,8 @@
 #!/bin/sh
 # On a machine with two GPUs or more, `--device cuda` uses all of them: each verifies a part of the starter dataset, and
 # the verdicts are the same as on one GPU. `cuda:1` uses only the second GPU. If a GPU does not exist or is named twice,
-# the command prints a one-line message. Prints the cases of each device and the seconds of both runs.
+# the command prints a one-line message. The test prints how many cases ran on each device, and how many seconds each of
+# the two runs took.
 #
 #   sh tests/gpu/several-gpus-share-a-run.sh
 . "$(dirname "$0")/../e2e/harness.sh"

@@ -4,16 +4,16 @@ must report about this reference.
 A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
 
 - expect: the status and the reason that reftest must report, such as "error raised"; alternatives are separated by "|".
-A status without a reason stands for all its reasons, and "not passed" for every status except "passed". A reference
-  whose case may end by a timeout runs in a batch with a short timeout.
+  A status without a reason accepts every reason of this status, and "not passed" accepts every status except "passed".
+  A reference whose case may end by a timeout runs in a batch with a short timeout.
 - on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
 - gap: the reference tries something and then raises an exception whose text begins with "reached" if it succeeded, else
   with "contained". "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. If the gap is
   "none", "reached" is never allowed.
-- reached, contained: "error timeout". The verdict that shows that the reference succeeded (reached) or did not succeed
-  (contained), for a reference that cannot raise an exception in this case.
-- destroys: "run". The reference is left out of set-ups in which the gap is open, because it would end the whole run
-there.
+- reached, contained: "error timeout". These keys are for a reference that cannot raise an exception. `reached` is the
+  verdict that shows that it succeeded, and `contained` the verdict that shows that it did not.
+- destroys: "run". A reference that succeeds would end the whole run. Therefore it does not run in set-ups in which its
+  gap is open.
 - uses: "processes_named". The content of the file processes_named.py beside this file is added at the end of the
   reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses the numbers of system calls on x86-64).
@@ -32,7 +32,7 @@ class Reference:
     name: str
     about: str
     source: str
-    expect: tuple  # the accepted texts "status reason"
+    expect: tuple  # the accepted results, each as a text "status reason"
     on_cuda: tuple | None = None
     gap: str | None = None
     reached: str | None = None

@@ -1,7 +1,7 @@
 """inside.py - runs the hostile references in one set-up, in the namespaces of setups.py that protect this machine (the
 guard), and prints the results as JSON. The script run.py starts this program and checks the results.
 
-The first process of the guard builds the set-up (main), then drops its privileges and continues in `attempt`. All
+The first process of the guard runs `main`, which builds the set-up, drops its privileges, and then runs `attempt`. All
 orphaned processes become children of this first process, so it sees the processes that the references leave behind.
 """
 
@@ -33,11 +33,11 @@ HONEST = WORK / "root/definitions/rmsnorm"
 MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
-GPU_MEMORY_MAX = 16 << 30  # the limit for a run on a GPU, whose driver reserves more
-CASE = "small:batch_size=256"  # each reference runs in this case: three calls with two sets of values
+GPU_MEMORY_MAX = 16 << 30  # the same limit for a run on a GPU, where the driver reserves more memory
+CASE = "small:batch_size=256"  # every reference runs in this case, with 3 calls and 2 sets of input values
 MEMORY = "1G"  # the memory limit of a reference
 TIMEOUT = 60  # seconds for a case
-SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # seconds for a case of references that never end
+SHORT_TIMEOUT, SHORT_TIMEOUT_ON_GPU = 1, 2  # the timeout for a case of a reference that never ends
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
 RIGHT = """import torch
@@ -76,8 +76,9 @@ def blocked_parent(path):
 
 
 def make_reachable(paths):
-    """Lets every user enter the directories in `paths`. If other users may not enter a directory above them, such as
-    /root, mounts an empty tmpfs over it, and mounts the directories in `paths` at their places in this tmpfs."""
+    """Lets every user enter the directories in `paths`. If one of them is below a directory that other users may not
+    enter, such as /root, mounts an empty tmpfs over that directory, and mounts the directory of `paths` at its place in
+    the tmpfs."""
     hidden = {path: blocked_parent(path) for path in paths}
     opened = {path: os.open(path, os.O_PATH) for path, parent in hidden.items() if parent is not None}
     for parent in {parent for parent in hidden.values() if parent is not None}:

@@ -31,7 +31,7 @@ import setups
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 LEAST = 80  # the minimum number of references
-RUN_SECONDS = 150  # the maximum time for a batch of a set-up
+RUN_SECONDS = 150  # the maximum time for one batch of references in a set-up
 GUARD_SECONDS = 500
 ALLOW_MISSING = "REFTEST_ALLOW_MISSING_SETUPS"
 

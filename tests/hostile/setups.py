@@ -27,9 +27,9 @@ PLAIN_USER = 61234  # the id of a user without other processes, for a test that 
 class Setup:
     name: str
     about: str
-    refused: tuple = ()  # options of tests/e2e/tools/restrict.c
+    refused: tuple = ()  # the options with which tests/e2e/tools/restrict.c runs
     as_root: bool = False
-    gaps: frozenset = frozenset()  # the open gaps with a new kernel, on the CPU; see docs/containment.md, "Set-ups"
+    gaps: frozenset = frozenset()  # the gaps that are open here (new kernel, CPU); see docs/containment.md, "Set-ups"
 
 
 SETUPS = [
@@ -44,8 +44,8 @@ SETUPS = [
 
 
 def guard(setup):
-    """Returns the beginning of a command line. The command that the caller appends runs in the guard, with the rights
-    to build the set-up."""
+    """Returns the words with which a command line begins. The caller appends a command, which then runs in the guard
+    and has the rights to build the set-up."""
     words = ["unshare", "--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", *(["--map-root-user"] if setup.as_root else ["--map-current-user", "--keep-caps"])]
@@ -75,7 +75,8 @@ def old_kernel():
 
 
 def drop_rights(setup):
-    """Returns the beginning of a command line. The command that the caller appends runs as the set-up's user."""
+    """Returns the words with which a command line begins. The caller appends a command, which then runs as the set-up's
+    user."""
     if setup.as_root:
         kept = ",".join(f"+{name}" for name in CONTAINER.split())
         return ["setpriv", f"--bounding-set=-all,{kept}", f"--inh-caps=-all,{kept}"]

@@ -64,7 +64,7 @@ def main(name, descriptors, module=None):
     script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
     server = os.environ.get("REFTEST_TEST_TORCH", "")
     path = paths(module)  # sets sys.prefix
-    if not serves(server) or module is None and sys.argv[1] != "cpu":  # a forked process cannot use a GPU
+    if not serves(server) or module is None and sys.argv[1] != "cpu":  # a process of the server cannot use a GPU
         return run_here(script, module)
     status = ask(server, {"words": [script, *sys.argv[1:]], "module": module, "environment": dict(os.environ),
                           "folder": os.getcwd(), "umask": umask(), "path": path}, list(range(descriptors)))

@@ -21,8 +21,8 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# This reference counts its calls, and fails from the fourth call on. The verdict needs two or three calls. A latency
-# needs more calls.
+# This reference counts its calls, and fails from the fourth call on. A verdict needs two or three calls, and a latency
+# needs more. So the reference gets a verdict but no latency.
 define tired <<P
 import torch
 
@@ -57,7 +57,7 @@ expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
 expect "all([one['name'] for one in case['latencies']] == ['reference', 'builtin'] for case in d['fast']['cases'])"
 expect "all(case['latencies'][1]['warm']['runs'] == 1 for case in d['fast']['cases'])"
 expect "all(0 < one['warm']['low'] <= one['warm']['median'] <= one['warm']['high'] < 120 for name in d for case in d[name]['cases'] for one in case['latencies'])"
-# This fails if the clock runs backwards or counts something other than time.
+# The next expectation fails if the clock runs backwards or counts something other than time.
 expect "all(case['latencies'][0]['warm']['median'] >= 0.03 for case in d['slow']['cases'])"
 expect "all(3 <= case['latencies'][0]['warm']['runs'] <= 50 for name in d for case in d[name]['cases'])"
 if [ "$device" = cpu ]; then
@@ -98,7 +98,7 @@ run verify --format json --device "$device" --sizes small --jobs 1 fast
 expect_exit 0
 expect "all('latencies' not in case for case in d['fast']['cases'])"
 
-# The text format, and usage errors.
+# Tests the output in text format.
 run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build. While a stopped process has locked the cache,
 # verify, watch, `cache gc`, `cache import` and `status` wait. Each of these commands reports for which process it
-# waits, and how to release the lock. Afterwards all commands complete normally.
+# waits, and how to release the lock. After the lock is released, all commands complete normally.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 verify

@@ -1,9 +1,9 @@
 #!/bin/sh
 # A reference may depend on more than its source, its inputs and torch: on a file, a module, an environment variable,
-# the clock or another library. Such a reference is verified in every run. Its verdict is not stored, because reftest
-# would not notice a change of, for example, the file or the module. By suspicious words in the source, reftest
-# recognizes such a reference before the reference runs. (test_pool_references tests that reftest also detects files
-# that Python opens.)
+# the clock or another library. The verdict of such a reference is not stored, because reftest would not notice a change
+# of the file or the module, for example. Therefore the reference is verified in every run. Before a reference runs,
+# reftest searches its source for suspicious words, which show that the reference may depend on more. (The unit test
+# test_pool_references tests that reftest also detects the files that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'

@@ -19,7 +19,7 @@ writes() { # writes N: lets the program `mapped` write its Nth byte, and waits u
 	fail "the mapping program did not write"
 }
 stamps() { stat -c '%y %z %s %i' "$1"; }
-# Without --format json, `verify --changed` reads only changed definitions.
+# `plain`: runs `verify --changed` without --format json, so that it reads only the definitions that changed.
 plain() { run verify --changed --device "$device" --sizes small --jobs 1; }
 
 given tiny_norm

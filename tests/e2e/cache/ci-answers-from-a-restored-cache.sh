@@ -1,8 +1,8 @@
 #!/bin/sh
 # Replays the workflow that reftest ships and the steps of docs/ci.md. Each run uses a checkout at another path with new
-# mtimes, and restores verdicts from an archive. For unchanged definitions, each run reports the stored verdicts. It
-# verifies changed definitions, annotates their errors, and saves their verdicts. On a CI machine without a GPU, a run
-# accepts the verdicts of a GPU, and says so in a message.
+# mtimes, and restores verdicts from an archive. For unchanged definitions, each run reports the stored verdicts. Each
+# run verifies the changed definitions, annotates their errors, and saves their verdicts. On a CI machine without a GPU,
+# a run accepts the verdicts of a GPU, and says so in a message.
 . "$(dirname "$0")/../harness.sh"
 tools=$top/tests/e2e/tools
 for site in "$top"/.venv-tests/lib/python3*/site-packages; do [ -d "$site" ] && yaml=$site; done
@@ -13,8 +13,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
-# The files that a run would download or build exist already. So make and tools/setup.sh are replaced by scripts that
-# only link to these files.
+# On a CI machine, tools/setup.sh would download files and make would build the program. This machine already has the
+# results, so the test replaces make and tools/setup.sh by scripts that only link to them.
 mkdir "$work/bin" tools
 cat >tools/setup.sh <<'END'
 #!/bin/sh

@@ -45,7 +45,7 @@ objects_of_judge() {
 void judge_program(void);
 int main(void) { judge_program(); }
 C
-	# In a thin archive the members have paths, not only names.
+	# A thin archive stores the paths of its members, and not only their names. Therefore --trace prints paths.
 	find "$build/obj" -name '*.o' ! -path "$build/obj/tests/*" ! -path "$build/obj/bench/*" ! -path "$build/obj/reftest.o" \
 		! -path "$build/obj/remote/*" | xargs ar rcsT "$work/all.a"
 	sanitize=
@@ -93,7 +93,7 @@ expectations=$((expectations + 1))
 unaccounted "$covered" >"$work/out"
 [ ! -s "$work/out" ] || fail "these are in no digest of tools/generate.sh, and are no exception of this test"
 
-# If no digest covered one of these files, the check would report the file.
+# Tests the check itself: it must report each of these files if the file is missing from the list of covered files.
 for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/tolerance.h; do
 	grep -vx "$file" "$covered" >"$work/lacking"
 	expectations=$((expectations + 1))

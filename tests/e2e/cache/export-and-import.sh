@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # Verdicts that are exported and then imported at another path with new mtimes are accepted there, so no case runs.
-# Damaged records are rejected and listed; the others are imported.
+# Damaged records are rejected and listed, and all other records of the file are imported.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 verify --sizes small,medium

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A source file that several op families share is part of the digests of exactly these families. An edit of the file
-# invalidates the verdicts of these families, and no others. The same holds for a file that a shared source file
-# includes. The digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
+# invalidates the verdicts of these families, and no others. A file that a shared source file includes is part of the
+# same digests as the shared file. The digest of the code that generates inputs does not cover source files that are
+# compiled only for the GPU.
 #
 # Below, each shared source has a list of the families that include it. The lists are written by hand: a new family must
 # be added to the lists of all shared sources that it includes.
@@ -61,8 +62,8 @@ softmax " ''
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# The digests also cover a header that only shared sources include. The header has a digit in its name, and the #include
-# has unusual spacing.
+# The digests also cover a header that only shared sources include. This also holds for a header with a digit in its
+# name, and for an #include with unusual spacing.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused
@@ -94,15 +95,16 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The checker's digest also covers these files, because the list from which this digest is computed contains them.
+# The checker's digest also covers each of the files below: verdict_files, the list of the files from which this digest
+# is computed, contains them.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
 	grep -qx "$file" "$work/$before/obj/verdict_files" || fail "$file is in no digest"
 done
 
-# It is an error if tools/generate.sh lists a source that does not exist. Without this error, the digests would not
-# cover a source file that was moved.
+# tools/generate.sh must stop with an error if a source in its list does not exist. Otherwise, the digests would
+# silently lack a source file that was moved.
 expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1
@@ -123,7 +125,8 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# Several families use published_models.h, which is in no family's folder.
+# tools/generate.sh must also list kernels/core/published_models.*: several families use it, but it is in no family's
+# folder.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
 # A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~

@@ -62,7 +62,8 @@ blob a.safetensors wrong
 verify
 expect_exit 1
 expect_status first failed numeric
-# The case of the definition `first` also uses the verdict that was stored for the definition `second`.
+# The definitions `first` and `second` have the same subject digest. Therefore the verdict that was stored for `second`
+# counts as an earlier verdict of `first`, and the reason for the new run is not "no verdict".
 expect "not c['first', 'workload:1']['why'].startswith('no verdict')"
 
 # The tensors are replaced and restored before the run ends, as if the user checked out another branch and came back. At

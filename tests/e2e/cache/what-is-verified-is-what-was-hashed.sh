@@ -1,12 +1,14 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A verdict on tensors applies to the bytes that were hashed, even if the file had other bytes while references ran. The
-# file's timestamps may not show such a change, because a write to a dirty page of a mapping does not change them. If
-# the reference passes with one content of the file and fails with another, the verdict "passed" is never stored for the
-# content with which it fails. If the file changed, reftest never reports that the reference changed its inputs.
+# A verdict about a tensor file is stored under the hash of the file's bytes. It must be a verdict about exactly these
+# bytes, even if the file changes while references run. The file's timestamps may not show such a change, because a
+# write to a dirty page of a mapping does not change them. If the reference passes with one content of the file and
+# fails with another, the verdict "passed" is never stored for the content with which it fails. If the file changes
+# during the run, reftest never blames the reference with the message that it changed its inputs.
 
-# In tmpfs no page is ever written back. On a disk a page may be written back. Then the page is clean, and the next
-# write to it would change the file's timestamps.
+# The test needs a page that stays dirty. On a disk, the kernel may write the page back, and then the next write to the
+# page changes the file's timestamps. In tmpfs, no page is written back. Therefore the test uses /dev/shm if programs
+# can run there.
 probe=$(mktemp -p /dev/shm 2>/dev/null) && {
 	printf '#!/bin/sh\n' >"$probe"
 	chmod +x "$probe"

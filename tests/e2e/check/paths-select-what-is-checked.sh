@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest check` accepts roots, folders and files, inside and outside a dataset. It needs no Python, writes nothing,
-# lists errors before notes, and prints the same bytes in every run.
+# `reftest check` accepts roots, folders and files, inside and outside a dataset. The command needs no Python, writes
+# nothing, lists errors before notes, and prints the same bytes in every run.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm tiny_norm
 sed -i 's/"bfloat16"/"bfloat17"/' definitions/rmsnorm/tiny_norm.json

@@ -65,7 +65,8 @@ whole() {
 	expectations=$((expectations + 1))
 	"$python" -I -S "$work/whole.py" >"$work/brought" 2>"$work/python" || fail "$step, kill $kill: $(tail -n 1 "$work/python")"
 }
-# Kills a run after a random time. If the run has already ended, shorter times are used for the next runs.
+# Kills a run after a random time. If the run ends before it is killed, the test kills the next runs after shorter
+# times.
 kill_a_run() {
 	begin clone --mirror "$mirror" --only sglang,flashinfer
 	sleep "$(awk "BEGIN { srand($seed + $runs); print rand() * $length / 1000 }")"

@@ -68,7 +68,7 @@ is_file repos/sglang/mine mine
 [ -z "$(git -C repos/sglang status --porcelain -uno)" ] || fail "the updated checkout is not clean"
 [ "$(git -C repos/sglang symbolic-ref HEAD)" = refs/heads/trunk ] || fail "the branch is not checked out"
 
-# The clone has local changes, local commits, or another branch: nothing is changed, and the run succeeds.
+# If a clone has local changes, local commits or another branch, the run changes nothing in this clone and succeeds.
 echo three >"$work/sglang/one"
 push sglang
 echo edited >repos/sglang/one
@@ -84,8 +84,8 @@ do_git -C repos/sglang checkout -q --detach
 clone --only sglang
 status_of sglang kept
 
-# The newer commit adds a file that already exists in the clone, untracked: the file is not overwritten, even if git
-# ignores it.
+# The newer commit adds a file, but the clone already has an untracked file with this name. The untracked file is not
+# overwritten, even if git ignores it.
 printf 'made\n' >"$work/flashinfer/made"
 push flashinfer
 mkdir -p repos/flashinfer/.git/info

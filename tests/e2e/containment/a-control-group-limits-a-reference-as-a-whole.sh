@@ -83,8 +83,8 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
-# Without a control group, reftest itself adds up the private memory of all processes of a reference, if the reference
-# has its own /proc.
+# Without a control group, reftest itself adds up the private memory of all processes of a reference. It can do this
+# only if the reference has its own /proc.
 run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
 expect_exit 1
 expect "d['takes_much_together']['cases'][0]['reason'] == 'memory_limit'"

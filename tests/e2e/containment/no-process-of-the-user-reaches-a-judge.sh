@@ -3,7 +3,7 @@
 # No other process of the user can open the memory of the main process, of a judge, or of the process that talks to the
 # remote cache, not even while one of them starts. The attacker in this test is a process of the same user without a
 # sandbox, so it can do more than a reference can. The attacker attacks each new process as soon as this process has a
-# process id. After exec, other processes of the user can open the new process until the new process forbids it.
+# process id. A process is at risk after exec: other processes of the user can open it until it forbids this again.
 . "$(dirname "$0")/../harness.sh"
 
 # The test drops the capabilities of root, because root could open every process with them.

@@ -170,7 +170,8 @@ expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok'
 tried '' --no-landlock
 expect "s['containment'] == 'full'" # namespaces alone close every gap
 
-# Without PID namespaces, nothing limits the number of root's processes, and nothing limits their total memory.
+# Without PID namespaces, nothing limits the total memory of a reference's processes. If the user is root, nothing
+# limits the number of these processes either.
 processes=
 [ "$(id -u)" != 0 ] || processes='many processes'
 tried "$processes" --no-pid-namespaces
@@ -215,8 +216,8 @@ run verify peeks --alone --force --format json --device "$device" --sizes small 
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json
 
-# If nothing can be mounted, a reference sees the processes of the machine, including another runner, but cannot open
-# the memory of any of them. The two references run at the same time for some seconds.
+# If the sandbox cannot mount anything, a reference sees all processes of the machine, also another runner, but can open
+# the memory of none of them. The two references run at the same time for some seconds.
 define looks_around <<'P'
 import os
 import time

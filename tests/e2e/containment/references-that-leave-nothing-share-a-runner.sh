@@ -34,8 +34,8 @@ for i in 1 2 3 4; do
 	norm e_wrong_$i 1e-2 "i = $i"
 done
 
-# Counts how often a kept runner was ready for its next reference. A kept runner reports 0 seconds, and a new runner the
-# duration of its start.
+# Counts how often a kept runner was ready for its next reference. Each runner reports how many seconds its start took,
+# and a runner that was kept reports 0.
 kept() { grep -c 'child [0-9]*: {"ready": true, "seconds": 0}' "$work/err" || true; }
 
 export REFTEST_TRACE=1

@@ -38,7 +38,8 @@ expect_exit 0
 expect_status waits passed
 expect_silence_about "$secret"
 
-# reftest still uses the key and the address: the remote cache has the verdicts, signed with the key.
+# Although the key and the address were hidden, reftest has used both: the verdicts are in the remote cache, signed with
+# the key.
 rm -rf .reftest
 verify --cached-only
 expect_exit 0

@@ -10,8 +10,8 @@ expect_says 'own: assignment to a module' 'kept: a norm' 'hostile: patch_builtin
 expect_silence_about 'not ok'
 expect_says 'show no freed memory'
 
-# All verdicts are the same if the definitions run in another order, and if runners are kept. (tests/isolation_orders.py
-# BUILD runs a hundred orders of all starter definitions.)
+# The verdicts do not depend on the order in which the definitions run, or on whether runners are kept for further
+# references. (tests/isolation_orders.py BUILD runs a hundred orders of all starter definitions.)
 step=tests/isolation_orders.py
 "$python" "$top/tests/isolation_orders.py" "$build" --orders 2 --op-type rmsnorm --op-type gemm >"$work/out" 2>"$work/err" &&
 	status=0 || status=$?

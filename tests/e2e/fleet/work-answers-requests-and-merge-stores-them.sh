@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest work` verifies the cases that requests name, and `cache merge` stores the answers of `reftest work`.
-# Afterwards no case is left to run. A bad request gets an answer that says what is wrong, and does not affect the other
-# requests. An answer that lacks the right signature, or comes from another build, is not stored.
+# `reftest work` verifies the cases that requests name, and `cache merge` stores the answers of `reftest work`. After
+# both commands, `verify` has no case left to run. A bad request gets an answer that says what is wrong, and does not
+# affect the other requests. An answer that lacks the right signature, or comes from another build, is not stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 options="--device $device --sizes small"

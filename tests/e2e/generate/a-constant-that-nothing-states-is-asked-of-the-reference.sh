@@ -1,8 +1,8 @@
 #!/bin/sh
 # If no tag, name or description of a definition gives the epsilon or the RoPE theta, generated tests find the value
 # from the reference's outputs. A comment beside the constant in the generated file says where the value comes from. The
-# test compares the reference with a ground truth that uses this value. A reference that is wrong in another way still
-# fails.
+# test compares the reference with a ground truth that uses this value. A reference that is wrong in anything other than
+# this value still fails.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given rmsnorm_h128 gemma_rmsnorm_h5376 layernorm_h768 rope_pos_ids_h32_kv8_d128 gdn_mtp_qk2_v4_d128_k_last

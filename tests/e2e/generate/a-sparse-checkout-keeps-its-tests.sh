@@ -43,7 +43,8 @@ expect_exit 0
 do_git add .
 do_git commit -qm first
 
-# A whole op_type is excluded: its test file is left unchanged, and only `generate` mentions it.
+# If a sparse checkout excludes all definitions of an op_type, the test file of the op_type is left unchanged, and only
+# `generate` mentions this file.
 only '!/definitions/gemm/'
 for how in --check ''; do
 	run generate $how
@@ -62,8 +63,8 @@ expect_exit 0
 expect_silence_about 'checked out'
 expect_says '4 definitions: 4 with a test' '9 current'
 
-# Some definitions of an op_type are excluded: the op_type's test file counts as current while the other definitions are
-# unchanged.
+# If a sparse checkout excludes some definitions of an op_type, the test file of the op_type counts as current as long
+# as the other definitions are unchanged.
 only '!/definitions/rmsnorm/tiny_norm.json' '!/definitions/rmsnorm/tiny_third.json'
 for how in --check ''; do
 	run generate $how
@@ -90,7 +91,8 @@ expect_says 'test_rmsnorm.py written' '4 with a test'
 expectations=$((expectations + 1))
 git diff HEAD -- tests | grep -q '^-class' && fail "the remedy lost a class"
 
-# If the generated file is missing, the classes of the excluded definitions are unknown.
+# If the generated file is missing, reftest does not know the test classes of the excluded definitions. Therefore it
+# does not write the file.
 only '!/definitions/rmsnorm/tiny_other.json'
 rm $norms
 refused
@@ -105,7 +107,7 @@ expect_says 'test_rmsnorm.py is left unchanged: the definitions tested there'
 unchanged
 
 # When a definition is deleted, its class is removed; when the last definition of a file is deleted, the file is
-# removed. This also happens while definitions of other op_types are not checked out.
+# removed. Both also happen while definitions of other op_types are not checked out.
 only '!/definitions/gemm/'
 rm definitions/rmsnorm/tiny_third.json
 run generate
@@ -122,7 +124,7 @@ expect_exit 0
 expect_says 'test_gemm.py removed'
 do_git reset -q --hard
 
-# The generated tests are excluded: files that git tracks are not written again.
+# If a sparse checkout excludes the generated tests, reftest does not write them again, because git tracks them.
 only '!/tests/'
 refused
 expect_says 'test_gemm.py and 1 more are in git but not checked out here, so they are not written'
@@ -176,7 +178,8 @@ expect_exit 0
 expect_says 'test_tiny_norm.py removed' 'test_tiny_gemm.py is left unchanged'
 do_git reset -q --hard HEAD^
 
-# A running watcher sees definitions disappear, and git's index shows why.
+# A sparse checkout makes definitions disappear while a watcher runs. The watcher learns from git's index that they are
+# not deleted.
 everything
 run generate
 watch
@@ -208,8 +211,8 @@ do_git reset -q --hard HEAD^
 everything
 
 # While git holds index.lock, the index file is still the old one, and reftest waits without a message. If reftest did
-# not wait, it would fail during the sleep. reftest waits at most ten seconds for a lock. Therefore the test repeats the
-# step if the machine was stalled for that long.
+# not wait, it would read the old index during the sleep below, and fail. reftest waits at most ten seconds for a lock.
+# Therefore the test repeats the step if the machine was stalled for about as long.
 cp .git/index "$work/before"
 for _ in 1 2 3 4 5; do
 	cp "$work/before" "$work/index"

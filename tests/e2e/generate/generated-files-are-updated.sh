@@ -81,7 +81,7 @@ expect_says 'definitions/gemm'
 rm definitions/gemm
 mv "$work/gemm" definitions/gemm
 
-# If a definition cannot be read, its old class is kept.
+# If a definition cannot be read, its test class stays in the generated file.
 cp definitions/rmsnorm/tiny_norm.json "$work/good.json"
 cp "$norms" "$work/old"
 echo '{' >definitions/rmsnorm/tiny_norm.json
@@ -122,8 +122,8 @@ says 'test_by_hand' "$gemms"
 rm "$gemms"
 
 # The tables of libraries are kept current like the other generated files. A deleted table is restored, an outdated
-# table is replaced unless somebody edited it, and a table that this version of reftest lacks is removed. Other files in
-# the folder of the tables are left unchanged.
+# table is replaced unless somebody edited it, and a table that this version of reftest lacks is removed. Files in the
+# same folder that are not tables of reftest are left unchanged.
 tables=tests/references/reftest_libraries
 run generate
 for file in "$top"/python/libraries/*.py; do
@@ -172,8 +172,8 @@ run generate
 expect_exit 0
 
 # A file that an older version generated is replaced if nobody edited it. A file that somebody edited is left unchanged,
-# and a message says what to do. An older file is also left unchanged if one of its definitions cannot be read, because
-# a file cannot mix classes that two versions of reftest generated.
+# and a message says what to do. A file that an older version generated is also left unchanged if one of its definitions
+# cannot be read, because a file cannot mix classes that two versions of reftest generated.
 old_file() { cp "$top/tests/data/generated/older_version.py" "$norms"; }
 old_file
 run generate
@@ -203,7 +203,8 @@ run generate
 expect_exit 0
 rm "$gemms"
 
-# Generated files that are unreadable or symbolic links are left unchanged; the other files are still updated.
+# A generated file that cannot be read, or that is a symbolic link, is left unchanged. The other generated files are
+# still updated.
 mkdir "$gemms"
 edit definitions/rmsnorm/tiny_norm.json 'import torch' '# beside it\\n\nimport torch'
 run generate

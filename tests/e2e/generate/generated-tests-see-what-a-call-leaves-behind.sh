@@ -1,6 +1,6 @@
 #!/bin/sh
 # Generated tests fail for references that cache results by shape, draw random numbers where the operation does not, or
-# change settings of torch. Effects that are not a mistake by themselves are reported as warnings.
+# change settings of torch. If a call has an effect that is not a mistake by itself, the test gives a warning.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 norm() { # norm NAME BEFORE AFTER: lines before the norm, and lines that change or return `y`

@@ -50,7 +50,7 @@ expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 with
 expect_silence_about 'test_tiny_norm.py was written by hand'
 [ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
 # If the only test of a definition is hand-written and cannot fail, the definition counts as a definition without a
-# test, even if the file is kept.
+# test, even while the file with this test exists.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_says 'note: 1 hand-written file without a test that checks a definition' '`reftest generate --replace-vacuous` replaces it'
@@ -88,7 +88,8 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	expect_exit 2
 done
 
-# A file in which no test can fail is also replaced if its name is that of an op_type's generated file.
+# A hand-written file in which no test can fail is also replaced if it has the name of an op_type's generated file, such
+# as test_gemm.py.
 rm -rf tests/references
 mkdir -p $tests
 printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py

@@ -3,8 +3,8 @@
 # verified. If a commit changes a definition that this machine cannot verify, the hook prints a warning. With --strict,
 # it rejects the commit. A commit is rejected if a definition that it changes fails or is invalid, or if the commit
 # lacks a tensor file that the workloads name. After `hook install --all`, every commit is rejected while a definition
-# fails. If a definition does not fail, but cannot be verified, `verify --staged` exits with 3, although the hook
-# accepts the commit.
+# fails. If a definition cannot be verified but does not fail, the hook accepts the commit, whereas `verify --staged`
+# exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -47,7 +47,7 @@ expect_says 'checked  oddity/odd' 'no ground truth decides' 'NOT VERIFIED: 1 def
 run verify --changed --staged --device "$device"
 expect_exit 3
 
-# The next commits do not change the definition `odd`, which cannot be verified.
+# The definition `odd` cannot be verified. The next commits do not change it, so the hook only counts it.
 echo 1 >note
 do_git add note
 commits commit -m note

@@ -85,7 +85,7 @@ run affected --since main --definitions
 lists gemm/tiny_gemm rmsnorm/tiny_norm
 verify --dry-run
 expect "sorted(name for name, one in d.items() if one['status'] != 'passed') == ['tiny_gemm', 'tiny_norm']"
-# Untracked files count, unless git ignores them.
+# An untracked file counts as a changed file, unless git ignores it.
 sed 's/"tiny_norm"/"new norm"/' definitions/rmsnorm/tiny_norm.json >'definitions/rmsnorm/new norm.json'
 cp 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json
 echo scratch.json >.git/info/exclude
@@ -98,8 +98,8 @@ run affected --since main --definitions
 lists gemm/tiny_gemm 'rmsnorm/new norm' rmsnorm/rmsnorm_h128 rmsnorm/tiny_norm
 do_git reset -q
 rm 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json workloads/rmsnorm/rmsnorm_h128.jsonl
-# A dataset may also be in a folder of a repository, and the folder may have any name. Files outside the folder do not
-# count.
+# A dataset may also be in a folder of a repository, and the folder may have any name. Changed files outside this folder
+# do not count.
 mkdir -p '../whole/data[1] set' ../whole/data1
 cp -r definitions workloads blob '../whole/data[1] set/'
 cd ../whole

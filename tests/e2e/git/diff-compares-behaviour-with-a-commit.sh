@@ -18,7 +18,7 @@ def run(hidden_states, weight):
     return (x * scale * weight.to(torch.float32)).to(torch.bfloat16)
 P
 }
-# `oddity NAME`: gives a definition an op_type and a description that name no op family.
+# `oddity NAME`: changes the op_type and the description of a definition, so that reftest finds no op family for it.
 oddity() {
 	mkdir -p definitions/oddity
 	sed 's/"op_type": "rmsnorm"/"op_type": "oddity"/; s/A small RMS norm. Epsilon is 1e-6./Rows./' "definitions/rmsnorm/$1.json" >"definitions/oddity/$1.json"
@@ -106,7 +106,8 @@ run diff --device "$device" --sizes small --format json main spaced slow
 expect_exit 0
 expect_behaviours 'rmsnorm/spaced text'
 
-# If the earlier version of a definition cannot run or is invalid, this definition is not compared, but the others are.
+# If the earlier version of a definition cannot run or is invalid, this definition is not compared. All other
+# definitions are compared.
 edit definitions/rmsnorm/broken.json 'def run' 'def run('
 do_git commit -q -a -m broken
 edit definitions/rmsnorm/broken.json 'def run(' 'def run'

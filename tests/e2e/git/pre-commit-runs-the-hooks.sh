@@ -53,7 +53,8 @@ expect_exit 1
 expect_says 'Failed' 'FAILED   rmsnorm/tiny_norm' 'max abs' 'cosine' 'margin' 'at [' 'ground truth'
 expectations=$((expectations + 1))
 cat "$work/out" "$work/err" | awk 'length($0) > 80 { print; exit 1 }' >"$work/wide" || fail "wider than 80: $(cat "$work/wide")"
-# The wrong epsilon is not staged: pre-commit stashes it, and the index is verified.
+# The wrong epsilon is only in the working tree, and not in the index. pre-commit stashes it, so the hook verifies the
+# correct content of the index.
 do_git checkout -q .
 echo text >note
 do_git add note

@@ -198,7 +198,7 @@ staged
 expect_exit 0
 expect_ran 0
 
-# reftest ignores the same files in the index as in the working tree.
+# Files that reftest ignores in the working tree, such as hidden files, are also ignored in the index.
 do_git commit -qm merged
 for link in definitions-old workloads.bak definitions/.hidden definitions/rmsnorm/notes.txt definitions/rmsnorm/.tiny.json \
 	workloads/rmsnorm/tiny_norm.json; do

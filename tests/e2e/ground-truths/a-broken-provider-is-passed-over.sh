@@ -1,7 +1,8 @@
 #!/bin/sh
 # A provider is a process that computes ground truths with a library such as FlashInfer. If a provider declines a case,
 # raises an exception, hangs, dies, writes where it must not, or answers in a wrong format, reftest uses the next ground
-# truth instead, and the verdict names both. If the provider's problem may be temporary, the verdict is not stored.
+# truth instead, and the verdict names the provider and this ground truth. If the provider's problem may be temporary,
+# the verdict is not stored.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 ! "$reftest" doctor --format json | grep -q '"gaps": .*"process_memory"' ||
@@ -53,8 +54,8 @@ expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']"
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
-# Six verdicts are not stored, because the provider's problem may be temporary: dies, killed, unmapped, two full disks,
-# no compiler.
+# Six verdicts are not stored, because the provider's problem may be temporary. They are those of the definitions
+# dies_in_the_answer, killed, unmapped, disk_full, disk_full_at_run and no_compiler.
 expect_ran 6
 rm definitions/gemm/tiny_gemm__*
 

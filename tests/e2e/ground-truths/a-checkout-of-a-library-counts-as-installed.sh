@@ -58,7 +58,7 @@ expect "all('commit $commit' in version for version in all_of('tiny_gemm', 'grou
 checks
 expect_ran 0
 
-# Another commit is another version of the ground truth.
+# With another commit of the checkout, the ground truth has another version, so the cases run again.
 echo "# next" >>"$work/flashinfer/flashinfer/__init__.py"
 push next
 run clone --mirror "$work/mirror" --only flashinfer

@@ -23,7 +23,7 @@ with open(f"definitions/row_energy/{name}.json", "w") as out:
     }, out)
 P
 }
-# `truth NAME`: copies standard input to the ground truth file of the definition NAME.
+# `truth NAME`: writes standard input to the file in truths/ that is the ground truth of the definition NAME.
 truth() {
 	cat >"truths/row_energy/$1.py"
 }

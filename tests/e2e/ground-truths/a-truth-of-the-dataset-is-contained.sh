@@ -26,8 +26,8 @@ with open(f"definitions/twice/{name}.json", "w") as out:
 P
 }
 
-# The ground truth finds no module of the reference, no file of the dataset, no process of reftest, and no memory of
-# another process.
+# The ground truth of the definition `seen` looks for modules of the reference, for files of the dataset, for processes
+# of reftest, and for memory of other processes. It must find none of them.
 define_twice seen 'import sys; sys.modules["planted"] = sys; return 2 * x'
 cat >truths/twice/seen.py <<P
 import gc

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the table of other libraries' ground truths from a recorded run of verify on a GPU, and compares it with the
-# expected table. A case for which only one ground truth computed outputs does not count as an agreement of ground
-# truths. A ground truth that computed no outputs is listed with the reason.
+# expected table. A case counts as an agreement of ground truths only if at least two of them computed outputs. A ground
+# truth that computed no outputs is listed with the reason.
 . "$(dirname "$0")/../harness.sh"
 step=bench/providers.py
 data=$top/tests/data/providers

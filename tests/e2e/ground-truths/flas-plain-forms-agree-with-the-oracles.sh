@@ -1,7 +1,7 @@
 #!/bin/sh
-# The oracles of linear attention agree, within each definition's bounds, with flash-linear-attention's plain PyTorch
-# implementations (recurrent, chunked, parallel) and gates. flash-linear-attention tests its own kernels against these
-# implementations. If FLA gets gates and betas that are wrong by 2 %, no definition agrees.
+# The oracles of linear attention agree with the plain PyTorch implementations (recurrent, chunked, parallel) and gates
+# of flash-linear-attention, within the bounds of each definition. flash-linear-attention tests its own kernels against
+# these implementations. If FLA gets gates and betas that are wrong by 2 %, no definition agrees.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 folder=

@@ -11,8 +11,8 @@ expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n i
 expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
 
 # If a reference updates an input, only the ground truth `builtin` (reftest's own kernels) knows the correct final value
-# of this input. Therefore builtin is called in addition to FLA. If builtin is not selected, such a case is not
-# verified.
+# of this input. Therefore builtin is called in addition to FLA. If builtin is not selected, a case in which the
+# reference updates an input is not verified.
 rm -r definitions/gdn
 given gdn_mtp_qk2_v4_d128_k_last
 buffer="--case small:batch_size=1,seq_len=2,pool_size=3" # the other cases have no buffer of intermediate states

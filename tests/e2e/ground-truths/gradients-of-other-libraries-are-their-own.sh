@@ -8,8 +8,8 @@ pytest_is_here # makes pytest available together with fla
 given gdn_prefill_qk2_v4_d128_k_last
 verify --backward --no-workloads --ground-truth all
 expect_exit 0
-# There are nine cases: two sizes, one case without the state, one case whose scale is 0, a gradient case for each of
-# these four, and one case in float64.
+# There are nine cases: cases of two sizes, a case without the state and a case whose scale is 0; a gradient case for
+# each of these four; and one case in float64.
 expect "len(c) == 9 and all(case['status'] == 'passed' for case in c.values())"
 expect "all([w['name'] for w in case['witnesses']] == ([] if id[1].startswith('float64:') else ['fla', 'builtin']) for id, case in c.items())"
 expect "all(w['passed_over'] is None for case in c.values() for w in case['witnesses'])"
@@ -59,8 +59,8 @@ for PLANTED in none detached; do
 	expect "all_of('simple_gla_parallel_h4_d64', 'ground_truth') == ['builtin']"
 	expect "'it has no gradients for this case' in d['simple_gla_parallel_h4_d64']['cases'][0]['witnesses'][0]['passed_over']"
 done
-# If a library has no gradient for an input, it does not report a zero gradient. A zero gradient would agree with
-# references that omit this gradient, and would differ from correct references.
+# A library that has no gradient for an input must not report a gradient of zeros instead. With such a gradient, a
+# reference that wrongly omits the gradient would pass, and a correct reference would fail.
 sed -e 's/"simple_gla_parallel_h4_d64"/"lost"/' definitions/simple_gla/simple_gla_parallel_h4_d64.json >definitions/simple_gla/lost.json
 edit definitions/simple_gla/lost.json 'v.float()' 'v.detach().float()'
 PLANTED=missing verify --force --ground-truth torch --case $case
@@ -80,8 +80,9 @@ PLANTED=wrong verify --force --ground-truth all --case $case
 expect_status simple_gla_parallel_h4_d64 failed ground_truths_disagree
 expect "'torch' in d['simple_gla_parallel_h4_d64']['cases'][0]['message'] and 'd_v' in d['simple_gla_parallel_h4_d64']['cases'][0]['message']"
 
-# The gradient of A_log is a sum over all tokens and channels. With seed 7, the terms nearly cancel, and the sum is
-# smaller than its bound. A library that rounds the terms must still pass, and a library that omits a token must fail.
+# Tests a gradient that is nearly 0. The gradient of A_log is a sum over all tokens and channels. With seed 7, the terms
+# of this sum nearly cancel, so that the sum is smaller than the error that is allowed for it. A library that rounds the
+# terms must still pass, and a library that omits a token must fail.
 rm -r definitions/simple_gla
 given kda_recurrent_lower_bound_h2_k64_v32
 cat >"$work/tables/torch.py" <<END

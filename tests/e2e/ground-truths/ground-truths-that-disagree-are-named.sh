@@ -37,11 +37,11 @@ expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer is the outl
 # Two ground truths differ from all others and from each other. NaN agrees with nothing.
 expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
 expect "'no single ground truth is the outlier: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
-# The margin of an output with NaN is infinite, so it is the worst margin.
+# An output with NaN has an infinite margin, which is worse than every other margin.
 expect "[w.get('margin') for w in d['tiny_gemm__wrong__nan']['cases'][0]['witnesses']][1:] == ['inf', 0.0, None]"
 
-# A NaN has no magnitude from which a noise bound could be computed. An output with NaN agrees with nothing, and the
-# judge does not crash.
+# The noise bound of a coarse ground truth is computed from the magnitudes of its outputs, and a NaN has no magnitude.
+# An output with NaN agrees with nothing, and the judge does not crash.
 expect_status tiny_gemm__nan_coarse__right failed ground_truths_disagree
 expect "$(message_of tiny_gemm__nan_coarse__right).startswith('flashinfer is the outlier')"
 verify --ground-truth all tiny_gemm
@@ -49,8 +49,8 @@ expect_exit 0
 expect_ran 0
 rm definitions/gemm/tiny_gemm__*
 
-# Two ground truths differ. On a CPU, builtin is the exact oracle. Therefore the message names the other one. A wrong
-# reference differs from both ground truths.
+# If builtin and another ground truth differ on a CPU, the message names the other ground truth as the wrong one,
+# because on a CPU builtin is the exact oracle. A wrong reference differs from both ground truths.
 mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
 edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),' ''
 REFTEST_PROVIDERS="$work/one"
@@ -66,7 +66,8 @@ expect_status tiny_gemm__right failed numeric
 expect "'against flashinfer' in $(message_of tiny_gemm__right) and 'against builtin' in $(message_of tiny_gemm__right)"
 rm definitions/gemm/tiny_gemm__*
 
-# A coarse ground truth that is correct within its own bounds is used, and builtin is also called.
+# A coarse ground truth that is correct within its own bounds is used, but is not enough for a verdict. Therefore
+# builtin is called as well.
 planted tiny_gemm__coarse 17
 planted tiny_gemm__right 18
 verify --ground-truth flashinfer,builtin

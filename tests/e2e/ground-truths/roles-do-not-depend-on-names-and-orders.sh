@@ -1,8 +1,9 @@
 #!/bin/sh
 # In each definition of the starter dataset, all roles and modes stay the same if the inputs are renamed and reordered,
-# and the outputs are reordered. EXPECTED and MODES are hand-written lists of the right roles and modes. A mistake in a
-# C table, such as two swapped roles, is the same under every name and order. Therefore a comparison of the table's own
-# results would not show the mistake.
+# and the outputs are reordered. EXPECTED and MODES are hand-written lists of the right roles and modes. These lists are
+# necessary, because a mistake in one of reftest's C tables, such as two swapped roles, has the same effect under every
+# name and in every order. Therefore the mistake would not show if the test only compared results of the C tables with
+# each other.
 #
 # A new family, or a new name of an input or output in the starter dataset, needs new entries in EXPECTED and MODES
 # below.
@@ -53,12 +54,12 @@ EXPECTED = {
     "sampling": "probs top_k top_p min_p samples=output renormalised=output",
     "softmax": "logits temperature probs=output",
 }
-# Outputs that have the same name as an input but a different role.
+# The roles of those outputs whose name is also the name of an input with another role.
 OUTPUTS = {"page": "k_cache=output v_cache=output_other ckv_cache=output kpe_cache=output_other k_cache_out=output"
                    " v_cache_out=output_other",
            "cascade": "v=v_merged s=s_merged v_merged s_merged"}
-# Modes that follow from a definition's name, by family: "part=mode" means that a name that contains `part` gives the
-# mode.
+# For each family, the modes that follow from the name of a definition. An entry "part=mode" means that a definition has
+# the mode `mode` if its name contains `part`.
 MODES = {
     "activation": "gelu_and=gelu gelu_tanh=gelu_tanh silu=silu", "cascade": "merge_states=many", "dsa_paged": "indexer=indexer",
     **dict.fromkeys(("gqa_paged", "gqa_ragged", "mla_paged", "mla_ragged"), "causal=causal"),

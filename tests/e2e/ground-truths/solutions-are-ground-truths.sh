@@ -146,7 +146,8 @@ P
 verify --ground-truth solution one
 expect_exit 1
 expect_status one failed numeric
-# A second solution is added, and the next run notices it. With `all`, both solutions must agree.
+# A second solution is added, and the next run notices it. With --ground-truth all,solution, both solutions are called
+# and must agree.
 solve bob one other <<'P'
 def run(x):
     return x.square().sum(-1)
@@ -158,7 +159,8 @@ rm solutions/ada/row_energy/one/plain.json
 verify --ground-truth solution one
 expect_exit 0
 
-# A solution by the author of the reference counts as weaker evidence.
+# A solution by the author of the reference may have the same mistake as the reference. If it is the only ground truth,
+# the verdict is only "checked".
 define own "$right" author:ada
 solve ada own same_author <<'P'
 def run(x):

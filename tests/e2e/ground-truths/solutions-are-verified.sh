@@ -149,7 +149,8 @@ expect_no_process
 rm definitions/doubled/bad.json solutions/bob/doubled/plain/gpu.json solutions/bob/doubled/plain/syntax.json
 rm solutions/bob/doubled/plain/loops.json
 
-# If the reference is compared with the dataset's own ground truth, the solutions are also compared with it.
+# If the dataset has its own ground truth for a definition, the definition's solutions are compared with this ground
+# truth, like its reference.
 mkdir -p truths/doubled
 printf 'def run(x):\n    return x * 2\n' >truths/doubled/plain.py
 run verify --solutions --device cpu --sizes small

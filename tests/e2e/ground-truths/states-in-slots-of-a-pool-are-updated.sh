@@ -47,7 +47,7 @@ for name in gdn_decode_qk8_v16_d128_k_last gdn_prefill_qk2_v4_d128_k_last; do
 	expect "all('against fla' in case['message'] for case in d['kept_$name']['cases'] if case['status'] == 'failed')"
 done
 
-# Generated tests call the libraries in the same way.
+# Generated tests call the libraries in the same way as `verify`.
 run generate
 expect_exit 0
 run_pytest -k 'ground_truth and fla and not fla_chunk and small' -rA --tb=no

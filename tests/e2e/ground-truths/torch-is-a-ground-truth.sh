@@ -104,7 +104,8 @@ run verify --device cpu --ground-truth cublas tiny_gemm
 expect_exit 2
 expect_says "unknown ground truth 'cublas'" 'torch' 'builtin'
 
-# `explain` reports no changed ground truth, even after `cache gc` has removed the verdict.
+# If only the reference has changed, `explain` must not report a changed ground truth, even after `cache gc` has removed
+# the old verdict.
 rm -r .reftest
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0
@@ -123,8 +124,8 @@ run explain --device cpu --ground-truth flashinfer,torch tiny_gemm
 expect_says 'small:M=1: stale' 'reference changed'
 unchanged_truths
 
-# If the reference fails, no further ground truth is called. The verdict lists the remaining ground truths as not
-# called, instead of as failed.
+# If the reference fails, no further ground truth is called. The verdict says that the remaining ground truths were not
+# called, and not that they failed.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'raise ValueError; return torch.matmul'
 verify --ground-truth all
 expect_exit 1

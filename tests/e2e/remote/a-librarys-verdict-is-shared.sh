@@ -1,8 +1,8 @@
 #!/bin/sh
 # Through a remote cache, a machine finds a verdict that another machine computed with a library. The verdict is found
 # if only this library was called, if several libraries were called and agreed, and if another library was skipped
-# before this one. Such a verdict is not accepted in place of a verdict of the oracle or of another version of the
-# library. On request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
+# before this one. The verdict of a library is not accepted in place of a verdict of the oracle or of another version of
+# the library. On request, a machine without a GPU and without the library accepts a verdict that was computed on a GPU.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
@@ -77,7 +77,7 @@ expect "s['accepted_from_elsewhere'] and all(case['device_class'] == 'sm_90' for
 CUDA_VISIBLE_DEVICES= finds --device auto
 expect "all(case['device_class'] == 'sm_90' for case in c.values())"
 
-# The first ground truth was skipped, and the next one was used.
+# In this run, the first ground truth is skipped, and the next one is used. The verdict must be found nevertheless.
 cd "$root"
 redis flushall >/dev/null
 export REFTEST_PROVIDERS="$top/tests/data/providers/planted" PLANTED=declines

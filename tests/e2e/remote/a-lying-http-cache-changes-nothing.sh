@@ -34,8 +34,8 @@ lie redirect 'redirects are not followed'
 lie swapped 'not for the case that was queried'
 lie broken 'HTTP status 503'
 
-# The server sends the right data again, and then wrong data to a run without --cached-only, which runs the missing
-# cases itself.
+# First the server sends the right data again, so that no case runs. Then it sends wrong data to a run without
+# --cached-only, which runs all cases itself.
 forget
 REFTEST_REMOTE=$http/true
 verify --cached-only

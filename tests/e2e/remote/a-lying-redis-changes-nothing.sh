@@ -1,6 +1,6 @@
 #!/bin/sh
-# Somebody changed the values on a redis server, or a server sends answers that redis never sends. reftest accepts no
-# changed value, uses a limited amount of time and memory, and prints one message.
+# Tests a redis server on which somebody has changed the values, and servers that send answers that redis never sends.
+# reftest accepts no changed value, uses a limited amount of time and memory, and prints one message.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

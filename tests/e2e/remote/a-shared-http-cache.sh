@@ -1,7 +1,8 @@
 #!/bin/sh
 # Verdicts are shared through HTTP servers of three kinds. The first kind, such as bazel-remote, accepts data only under
-# their own SHA-256. It accepts an ActionResult only if the server has the files that the ActionResult names. The second
-# kind accepts anything, and the third omits the contents of files from ActionResults. Connections are reused.
+# their own SHA-256. It accepts an ActionResult only if the server has the files that the ActionResult names. A server
+# of the second kind accepts any data. A server of the third kind omits the contents of files from ActionResults.
+# Connections are reused.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

@@ -58,7 +58,8 @@ expect_within 7500 verify --cached-only
 expect_exit 3
 expect_reported_once 'did not answer within 4 s'
 
-# If the helper process that talks to the remote hangs, in whichever library, the run loses at most one timeout.
+# The helper process talks to the remote. If it hangs, in its own code or in a library, the run waits for at most one
+# timeout.
 helper_stops() {
 	for child in $(cat "/proc/$program/task/$program/children"); do
 		grep -qsx reftest-remote "/proc/$child/comm" || continue

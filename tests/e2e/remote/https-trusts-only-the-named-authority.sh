@@ -93,7 +93,7 @@ does_not 'a file without a certificate (PEM)'
 SSL_CERT_FILE=$work/ours.pem
 shares # the same server and the right authority: verdicts are shared
 
-# The certificate is from the trusted authority, but is for another server's name, or has expired.
+# The certificate comes from the trusted authority, but it has expired, or it is for the name of another server.
 end_servers
 https other_name
 does_not "a name that is in the server's certificate"

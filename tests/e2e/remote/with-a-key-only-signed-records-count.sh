@@ -65,7 +65,7 @@ echo "$secret" >"$work/key"
 keep "$work/key"
 counts "$public"
 
-# Exported files are signed and checked as well.
+# The records in exported files are signed and checked like the records of a remote.
 carried() { # carried KEY CODE TEXT…: expects this exit status and these messages from an import of $work/export
 	forget
 	REFTEST_CACHE_KEY=$1

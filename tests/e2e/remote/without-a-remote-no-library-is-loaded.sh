@@ -1,7 +1,8 @@
 #!/bin/sh
 # The program is not linked with hiredis, libcurl or libsodium, and without REFTEST_REMOTE and REFTEST_CACHE_KEY none of
 # its processes loads them. With a remote, only the helper process loads them, and only if the remote is queried. A
-# build without these libraries supports everything but remotes and keys, and a message names the missing library.
+# build without these libraries supports everything except remotes and keys. If it is asked for a remote or a key, a
+# message names the missing library.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_gemm

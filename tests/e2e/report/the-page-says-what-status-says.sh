@@ -41,7 +41,7 @@ run report page.html
 expectations=$((expectations + 1))
 grep -q '"name": "rmsnorm_h128", "op_type": "rmsnorm", "status": "stale".*"history": \[\], ' page.html || fail "an edited definition is not stale"
 
-# There was only one run, so no margin has changed.
+# There was only one run, so `drift` has no earlier margins with which it could compare.
 run drift
 expect_exit 0
 expect_says '4 definitions have fewer than two verdicts to compare'

@@ -140,7 +140,8 @@ server.stdin.close()
 assert json.loads(text(number)[0])["definitions"][0]["name"] == "tiny_norm"
 assert server.stdout.read() == b"" and server.wait() == 0
 
-# The server reads reftest.toml for each request. Changed settings also apply to processes that are already running.
+# The server reads reftest.toml for each request. A changed setting also takes effect in the processes that the server
+# has already started.
 server = subprocess.Popen([restrict, "--no-namespaces", "--no-landlock", reftest, "serve", "--root", root, "--device", "cpu"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 for required, passed in ((None, 1), ("full", 0), ("full", 0), (None, 1)):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# make without changes compiles nothing. After an edit of one C file, make compiles only this file. After a change of
-# CFLAGS, it compiles all files. If a source file is deleted, make removes its object from the archive. An edit of one
-# op family changes the digest of this family only.
+# If no file has changed, make compiles nothing. After an edit of one C file, make compiles only this file. After a
+# change of CFLAGS, it compiles all files. If a source file is deleted, make removes its object from the archive. An
+# edit of one op family changes the digest of this family only.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
 (cd "$top" && cp -a Makefile tools base kernels dataset workers python testgen "$work/") || fail "the sources could not be copied"

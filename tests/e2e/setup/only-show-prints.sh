@@ -49,7 +49,7 @@ LIST
 expectations=$((expectations + 1))
 [ -z "$(raw "$top")" ] || fail "these calls print without show_print: $(raw "$top")"
 
-# If the test adds a call that is not in the list, `raw` prints this call.
+# Tests `raw` itself: if a copy of the sources has one more call, which is not in the list, `raw` must print this call.
 mkdir "$work/copy"
 (cd "$top" && cp -r base check cli dataset cache engine extract git models remote report serve testgen watcher workers reftest.c "$work/copy")
 echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # make writes the manual page and the completions from the tables of options. Each option in a command's --help is in
-# that command's section of the manual page, and among the words that `reftest complete` lists for the shells. These
-# files have no syntax errors. bash and fish offer the words that are possible at each place.
+# that command's section of the manual page, and among the words that `reftest complete` lists for the shells. The
+# written files have no syntax errors. bash and fish offer the words that are possible at each place.
 . "$(dirname "$0")/../harness.sh"
 page=$build/reftest.1 bash_script=$build/completions/reftest.bash
 zsh_script=$build/completions/_reftest fish_script=$build/completions/reftest.fish

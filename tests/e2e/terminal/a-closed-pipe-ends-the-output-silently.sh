@@ -1,6 +1,6 @@
 #!/bin/sh
 # If the reader of a pipe ends early, reftest ends by SIGPIPE without a message, as other Unix tools do. verify stores
-# the verdicts of the finished cases. A full disk is still an error.
+# the verdicts of the finished cases. If the output goes to a file and the disk is full, this is an error.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 

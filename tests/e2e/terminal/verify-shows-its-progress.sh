@@ -2,9 +2,9 @@
 # On a terminal, verify shows its progress: how many cases ran and failed, and how long the remaining cases will take.
 # For each runner, verify shows the case that the runner runs, or the kernel that the ground truth of this case
 # compiles. A failure is printed above the lines of the progress while other cases still run. Definitions that passed
-# are listed only with -v. The lines of the progress fit into 40 columns, and into a terminal that becomes narrower.
-# They are drawn at most ten times a second, and are erased at the end. With TERM=dumb, no line of the progress is
-# drawn.
+# are listed only with -v, or if the command line names definitions. The lines of the progress are never wider than the
+# terminal, even if it has only 40 columns or becomes narrower during the run. They are drawn at most ten times a
+# second, and are erased at the end. With TERM=dumb, no line of the progress is drawn.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates
@@ -52,8 +52,8 @@ shows 'it ended with 1' '3 definitions: 2 passed, 1 failed'
 gone
 has_not 'passed   rmsnorm' || fail "a definition that passed is listed"
 
-# The remaining time is estimated from the stored times of earlier runs. With -v, or if NAME is given, definitions that
-# passed are listed.
+# The remaining time is estimated from the stored times of earlier runs. Definitions that passed are listed with -v, or
+# if the command line names definitions.
 on_terminal 80 24 '' --force -v
 shows 'FAILED   gemm/tiny_gemm' 's  rmsnorm/slow small:batch_size=1' '3 failed, about ' ' left'
 : >"$work/go"
@@ -62,7 +62,7 @@ gone
 on_terminal 80 24 '' tiny_norm
 shows 'it ended with 0' 'passed   rmsnorm/tiny_norm'
 
-# A narrow terminal, and then a terminal that becomes narrow
+# The terminal has only 40 columns, and then becomes even narrower.
 on_terminal 40 24 '' --force
 shows 'FAILED' 'runner ' ' s  rmsnorm/slow'
 has_not 'small:batch_size=1 ' || fail "a line is wider than 40 columns"
@@ -74,7 +74,7 @@ await_terminal 'cuts the line of the runner at 30 columns' has_not 'rmsnorm/slow
 shows 'it ended with 1'
 gone
 
-# Terminals with colours, and terminals without colours
+# The test uses terminals with colours and terminals without colours.
 on_terminal 80 24 '' --force
 shows 'FAILED   gemm/tiny_gemm' 'runner '
 terminal capture-pane -p -e -S - -t test >"$work/coloured"

@@ -1,7 +1,7 @@
 /* relabel ROOT CLASS OP_TYPE/NAME… - copies the newest verdict of each case, labels the copy as if a device of the
  * class CLASS had computed it, and stores the copy in the same cache, with a valid checksum. Tests use this program on
- * machines without a GPU. If the environment variable FOLDER is set, writes the copy to the folder that it names
- * instead, as a remote cache stores it: one file for each key of the verdict, named after the key. */
+ * machines without a GPU. If the environment variable FOLDER is set, its value is the path of a folder, and the copy is
+ * written there instead, in the form of a remote cache: one file for each key of the verdict, named after the key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,8 @@ struct named_cases {
 	struct arena *arena;
 };
 
-/* Adds those cases of the definition in `context` to which the verdict in `record` belongs. */
+/* `context` has the name of a definition and a list of its cases (struct named_cases). Adds to this list the cases of
+ * the definition to which the verdict in `record` belongs. */
 static void collect(const struct verdict_line *record, int64_t left, void *context)
 {
 	struct named_cases *cases = context;

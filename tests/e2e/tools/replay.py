@@ -1,12 +1,13 @@
 """replay.py WORKFLOW SOURCE WORKSPACE CACHES PROGRAMS - runs a job of a GitHub workflow on this machine.
 
 Executes the job's `run` lines in their order, each with the shell that GitHub would use. Replaces actions/checkout by
-git, and actions/cache by tar: CACHES is a folder of archives. Of the archives whose names begin with the key (or else
-with one of restore-keys), the newest is restored. For actions/upload-artifact, only checks that the path exists. Any
-other action is an error. Values that a step writes to $GITHUB_PATH and $GITHUB_ENV apply to the later steps. PROGRAMS
-is a folder of replacements for programs that would run for minutes. WORKFLOW is a YAML file, or a Markdown file with
-exactly one YAML block that uses actions/checkout. After a step that failed, only steps with `if: always()` run. Exit
-status: that of the last step that failed, or 0."""
+git, and actions/cache by tar: CACHES is a folder of archives. To restore a cache, takes the newest archive whose name
+begins with the key. If there is none, takes the newest archive whose name begins with the first of restore-keys that
+matches an archive. For actions/upload-artifact, only checks that the path exists. Any other action is an error. Values
+that a step writes to $GITHUB_PATH and $GITHUB_ENV apply to the later steps. PROGRAMS is a folder of replacements for
+programs that would run for minutes. WORKFLOW is a YAML file, or a Markdown file with exactly one YAML block that uses
+actions/checkout. After a step that failed, only steps with `if: always()` run. Exit status: that of the last step that
+failed, or 0."""
 
 import os
 import pathlib

@@ -3,10 +3,11 @@
  *
  *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] [--container] PROGRAM [ARGUMENT…]
  *
- * --no-landlock: as on a kernel without Landlock. --no-namespaces: as in a container that may create no
- * namespaces. --no-pid-namespaces: as on a device whose driver does not work in a PID namespace. --no-mounts: as in a
+ * Each option imitates a certain system. --no-landlock: a kernel without Landlock. --no-namespaces: a container that
+ * may create no namespaces. --no-pid-namespaces: a device whose driver does not work in a PID namespace. --no-mounts: a
  * container that may create namespaces but mount nothing, so that the /proc of the machine stays visible. --container:
- * refuses the system calls that the default filter of container programs refuses if a process lacks CAP_SYS_ADMIN. */
+ * a container; this option refuses the system calls that the default filter of container programs refuses if a process
+ * lacks CAP_SYS_ADMIN. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/sched.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the references of this test damage their interpreter, so it shares no interpreter with other tests.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
-# overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs.
-# Such a reference does not affect a correct definition that the same processes verify in the same run.
+# overwrite shared memory or claim to have passed. The verdicts of these references still depend only on the outputs. A
+# cheating reference does not affect a correct definition that the same processes verify in the same run.
 . "$(dirname "$0")/../harness.sh"
 
 # Definitions are verified in the order of their names. Therefore copies of the correct definition run before, between

@@ -55,7 +55,7 @@ expect_says 'C  float16  atol 0.1  rtol 0.1  hit ratio 1' 'atol and rtol from re
 run doctor
 expect_says 'reftest.toml sets sizes = small (line 1); device = cpu (line 2); tolerance = float16=0.1 (line 3)'
 
-# Generated tests have the bounds of the file. They are out of date if they lack these bounds.
+# Generated tests contain the bounds that reftest.toml sets. Generated tests without these bounds count as out of date.
 run generate
 run generate --check
 expect_exit 0

@@ -1,12 +1,12 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. Its status
-# is "checked", with the reason why it is not verified. The checks are those that need no ground truth: shape, dtype,
-# determinism, changed inputs. If one of these checks fails, the definition does not count as checked. If a definition
-# has only the status "checked", the exit status is 3, unless an option accepts this status. If the reference of such a
-# definition raises an exception, the report contains the exception, but the case is only skipped, because the generated
-# inputs may be invalid. If a reference uses an undefined name or returns too many outputs, the reference fails on all
-# inputs, so the result is an error.
+# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth. The status
+# of such a definition is "checked", and the report gives the reason why it is not verified. The checks are those that
+# need no ground truth: shape, dtype, determinism, changed inputs. If one of these checks fails, the definition does not
+# count as checked. If a definition has only the status "checked", the exit status is 3, unless an option accepts this
+# status. If the reference of a definition without ground truth raises an exception, the report contains the exception.
+# The case is only skipped, because the exception may be due to the generated inputs. An undefined name in the
+# reference, and too many outputs, are an error, because no inputs can be the reason for them.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json
@@ -83,15 +83,16 @@ run explain novel_attention_v2_right --device "$device" --accept checked
 expect_exit 0
 run verify --accept passed
 expect_exit 2
-# With --quiet, verify reads only the stored summary of each definition. The number of checked cases in this summary is
-# right.
+# With --quiet, verify reads only the stored summary of each definition. Its output must still give the right number of
+# checked cases.
 run verify novel_attention_v2_right --device "$device" --quiet
 expect_says '1 definition: 1 checked; 0 cases run, 1 cached'
 run verify novel_attention_v2_right --device "$device" --junit "$work/junit.xml" --format github
 expect_says '::warning file=definitions/novel_attention_v2/novel_attention_v2_right.json' 'checked'
 grep -q '<skipped message="checked: ' "$work/junit.xml" || fail "a checked case is not skipped in JUnit"
 verify
-# The reason says that there is no family, or names the part of the definition that the family does not support.
+# The message says why the definition is only checked. It says that there is no family, or it names the part of the
+# definition that the family does not support.
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
 expect "all(len(text) > 25 for text in $messages.values()) and len($messages) == $op_types"
 expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"

@@ -2,9 +2,9 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # The reference of a definition with an unknown op_type is compared with every family that matches the definition's
 # shapes. If the reference agrees with a family on every case, the definition belongs to this family, and the report
-# says so. If the reference agrees with no family, it computes something else, and does not count as wrong. But if the
-# definition's name contains a word for a family, such as `rms_norm`, a reference that does not agree with this family
-# is wrong.
+# says so. If the reference agrees with no family, reftest assumes that it computes another operation, and does not
+# report it as wrong. But if the definition's name contains a word for a family, such as `rms_norm`, a reference that
+# does not agree with this family is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json
@@ -63,8 +63,8 @@ look()
 verify
 expect_exit 1
 look
-# If a family is chosen only by the shapes, the other cases run only if the reference agrees with the family's ground
-# truth on the first case.
+# A family may be chosen only because its shapes match the definition. Then reftest runs the first case, and runs the
+# other cases only if the reference agrees with the family's ground truth in this first case.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1

@@ -6,8 +6,9 @@
 names="merge_state_h32_d128 append_paged_kv_cache_kv8_d128_ps16 top_k_sampling_from_probs_v32000 softmax_e256 \
 	rope_with_cos_sin_cache_neox_style_d128_rd64 silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096"
 given $names
-# If the definition's description specifies the behaviour in an edge case, the default cases test this behaviour. So the
-# test removes the sentence about padding from this description.
+# If the definition's description specifies the behaviour in an edge case, the default cases test this behaviour. In
+# this test, only the cases of --edge should test padding. Therefore the test removes the sentence about padding from
+# the description.
 edit definitions/page/append_paged_kv_cache_kv8_d128_ps16.json ' A token whose batch index is -1 is padding: it is not written.' ''
 define tiny_rmsnorm <<END
 import torch
@@ -69,9 +70,9 @@ expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
 
-# With --edge, reftest adds a small and a medium case, and applies to them the checks of definitions without ground
-# truth. If such a check fails although the outputs are right, this is a finding. If a reference ends its process in one
-# of these additional cases, its other cases are still compared.
+# With --edge, reftest adds a small case and a medium case. In these cases it makes the checks that otherwise only
+# definitions without ground truth get. If one of these checks fails although the outputs are right, this is a finding.
+# If a reference ends its process in one of the added cases, its other cases are still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch
@@ -104,8 +105,9 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# If each row of the outputs depends only on its own row of the inputs in the small case, this must also hold in the
-# medium case. The tolerance of this definition allows a few wrong rows, so the case itself passes.
+# If each row of the outputs depends only on the same row of the inputs in the small case, this must also hold in the
+# medium case. Otherwise the check `rows` reports a finding. The tolerance of this definition allows a few wrong rows,
+# so the case itself passes.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

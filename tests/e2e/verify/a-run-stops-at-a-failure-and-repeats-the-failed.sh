@@ -37,7 +37,7 @@ run verify --device "$device" --sizes small --jobs 1 --last-failed
 expect_exit 0
 expect_says 'no definition failed in its last run, so reftest verifies all of them' '3 definitions: 3 passed'
 
-# If only one case passes, the definition does not count as passed.
+# A run of a single case does not make the definition count as passed, so --last-failed still selects the definition.
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return (1.1 if A.shape[0] > 1 else 1) * torch.matmul'
 verify tiny_gemm
 expect_exit 1

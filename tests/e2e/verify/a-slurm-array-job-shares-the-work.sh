@@ -103,8 +103,8 @@ whole_waits_or_ended() { squeue -h -o %r | grep -qx Dependency || ! kill -0 $lin
 until_true whole_waits_or_ended
 touch "$work/go"
 wait $lines && status=0 || status=$?
-# srun starts `reftest verify --cached-only` when every task has ended. It runs no case, and reports that the definition
-# `wrong` failed.
+# srun starts `reftest verify --cached-only` when every task has ended. This last command runs no case, and reports that
+# the definition `wrong` failed.
 expect_exit 1
 expect_says 'FAILED   rmsnorm/wrong' ' 0 cases run'
 cat "$work"/exports/task-*.txt >"$work/reports"

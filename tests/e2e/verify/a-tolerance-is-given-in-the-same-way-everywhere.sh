@@ -40,8 +40,8 @@ run_pytest --tolerance nonsense
 expect_exit 4
 expect_says "invalid tolerance 'nonsense'"
 
-# generate writes the bounds into the generated tests. They stay there until --tolerance none removes them. The option
-# --tolerance of pytest takes precedence over them.
+# generate writes the bounds into the generated tests. The bounds stay in the tests until --tolerance none removes them.
+# The option --tolerance of pytest takes precedence over them.
 run generate --tolerance 0.1 --tolerance bfloat16=0.2
 expect_exit 0
 expect_says 'tests/references/test_gemm.py written'

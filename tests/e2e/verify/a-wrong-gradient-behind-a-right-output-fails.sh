@@ -1,6 +1,7 @@
 #!/bin/sh
-# With verify --backward, the starter references of linear attention pass. Then common mistakes in gradients are planted
-# that leave every output unchanged. The verdict fails for exactly those gradients that a mistake changes.
+# With verify --backward, the starter references of linear attention pass. Then the test plants common mistakes that
+# change gradients but leave every output unchanged. The verdict fails for exactly those gradients that a mistake
+# changes.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm gla_recurrent_h4_k64_v128 delta_rule_recurrent_qk_l2norm_h4_d64 gated_delta_rule_recurrent_h2_hv4_d64 \
 	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 kda_recurrent_lower_bound_h2_k64_v32 simple_gla_varlen_gamma_h4_k64_v128
@@ -92,8 +93,8 @@ expect_status gla_recurrent_h4_k64_v128 passed
 expect_status tiny_norm passed
 expect "len(d['gla_recurrent_h4_k64_v128']['cases']) == 7" # two sizes, one with a scale of 0, the gradients of these three, and one case in float64
 expect "c[('gla_recurrent_h4_k64_v128_nan_behind_zero', '$dense:backward')]['reason'] == 'nonfinite'"
-# A reference with a straight-through estimator passes, although the estimator's gradient is not the gradient of the
-# forward function.
+# In the float64 case, only the gradient of q fails. The reference adds to q a term whose value is 0 and whose gradient
+# is NaN.
 expect "all(o['status'] == ('failed' if o['name'] == 'd_q' else 'passed') for o in c[('gla_recurrent_h4_k64_v128_nan_behind_zero', 'float64:batch_size=1,seq_len=3:backward')]['outputs'])"
 verify --backward --no-workloads --cached-only gla_recurrent_h4_k64_v128
 expect_exit 0

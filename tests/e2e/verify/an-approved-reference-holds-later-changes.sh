@@ -131,7 +131,8 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# verify --staged uses the approval in git's index. This is the old approval until `git add` adds the new approval.
+# verify --staged uses the approval in git's index. Until `git add` adds the new approval, the index contains the old
+# one.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

@@ -47,7 +47,8 @@ def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes)
 write("rmsnorm", "right")
 write("rmsnorm", "half", custom=("weight",))
 write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
-# This reference is correct only on the first inputs. The second set of inputs has other values.
+# This reference is correct only for the first set of input values. For other values, such as those of the second set,
+# it is wrong.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
 write("own", "misses", OTHER, custom=("x", "weight", "eps"))
@@ -85,15 +86,16 @@ expect_case wrong failed "'numeric'"
 expect_case first_only failed "'numeric'"
 expect_case misses error "'inputs'"
 expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
-# The tolerance of an op family can depend on Python scalars such as `eps`, so the function that makes inputs may not
-# make them.
+# The function that makes inputs must not make Python scalars such as `eps`, because the tolerance of an op family can
+# depend on them.
 expect_case scalar skipped "'no_ground_truth'"
 expect "\"make computes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"
 expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
 expect_case no_function error "'inputs'"
 expect "'custom_inputs_entrypoint names the function make, but the reference does not define it' in $(made no_function)['message']"
-# The other cases of these definitions do not call the function that makes inputs.
+# In the cases without a workload, reftest does not call the function that makes inputs. Therefore these cases pass,
+# even if the function is wrong.
 for name in right half scalar raises no_function; do
 	expect "all(case['status'] == 'passed' for case in d['$name']['cases'] if case['id'].startswith('small'))"
 done

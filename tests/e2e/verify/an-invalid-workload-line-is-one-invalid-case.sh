@@ -51,7 +51,8 @@ expect_status tiny_gemm passed
 expect "[case['status'] for case in d['tiny_norm']['cases']].count('invalid') == 13"
 expect "all(case['status'] in ('passed', 'invalid') for case in d['tiny_norm']['cases'])"
 expect "any(case['axes'].get('batch_size') == 11 and case['status'] == 'passed' for case in d['tiny_norm']['cases'])"
-# A case with an empty batch is valid, but its verdict is weak, because it proves nothing.
+# A case with an empty batch is valid, but its verdict is marked as weak, because without elements it proves nothing
+# about the reference.
 expect "[case['weak'] for case in d['tiny_norm']['cases'] if case['axes'].get('batch_size') == 0] == [True]"
 for line in 3 4 5 7 8 9 10 11 12 13 14 15 16; do
 	expect "any((m or '').startswith('workloads/rmsnorm/tiny_norm.jsonl:$line:') for m in all_of('tiny_norm', 'message'))"

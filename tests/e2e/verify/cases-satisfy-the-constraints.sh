@@ -38,13 +38,14 @@ expect_exit 0
 expect "[x['id'] for x in d['recorded']['cases']] == ['workload:w']"
 expect "'reftest generates no cases, because it found no axis lengths that satisfy the constraints; only workloads are verified' in d['recorded']['notes']"
 
-# generated tests have the same sizes
+# Generated tests have the same sizes as the cases of verify.
 run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
 
 # If a definition has no cases, reftest does not choose an op family for it by its shapes alone. If generated inputs
-# violate a constraint on values, their case is skipped. A workload line whose inputs satisfy the constraint is checked.
+# violate a constraint on values, their case is skipped. A workload line whose inputs satisfy the constraint gets the
+# status "checked".
 mkdir -p definitions/novel workloads/novel
 "$python" -I -S - <<'EOF'
 import json
@@ -77,5 +78,5 @@ for name in pointers places; do expect_status $name checked no_ground_truth; don
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
 expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
 expect "'reftest generates break the definition\\'s constraint starts.max() == 7' in c['contents', 'small:m=4,n=4']['message']"
-# If there is a workload, the case with the size that reftest chose does not affect the status.
+# If a definition has a workload, a skipped case with generated inputs does not affect the status of the definition.
 expect "c['contents', 'workload:u']['status'] == 'checked' and d['contents']['status'] == 'checked'"

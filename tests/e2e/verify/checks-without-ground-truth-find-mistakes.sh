@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the checks that need no ground truth. For each check, there is a reference that passes all checks, and a
-# reference with a mistake that this check finds. (The check `devices` needs a GPU; see
-# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh.) The checks cannot show whether a reference computes the right
+# reference with a mistake that this check finds. Only the check `devices`, which needs a GPU, has a test of its own:
+# tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh. The checks cannot show whether a reference computes the right
 # values. Therefore definitions without ground truth get at most the status "checked", and never "passed".
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
@@ -68,12 +68,12 @@ expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
 # If the text of a definition says that its operation draws random samples, the subject digest includes this fact.
-# Without this text, `draws` has the same subject digest as the definition `dice`.
+# Without this text, the definition `draws` has the same subject digest as the definition `dice`, so no case runs.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
 expect_status draws skipped no_ground_truth
-# With inputs that are known to be valid, a check that fails makes the case fail.
+# The inputs that a workload gives are known to be valid. Therefore a check that fails on them makes the case fail.
 mkdir -p workloads/novel
 "$python" -I -S - <<'EOF'
 import json
@@ -96,7 +96,8 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
-# In a large case, the checks examine the outputs, but run the reference again only once, with another seed.
+# In a large case, the checks examine the outputs of the first run, and then run the reference only once more, with
+# another seed.
 "$python" -I -S - <<'EOF'
 import json
 

@@ -114,7 +114,8 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# The next reference stores the word itself and must find the word. This shows that the search works.
+# The reference of `stash_here` stores the word itself, and its search must find the word. This shows that the search in
+# the reference of `stash` would find a word.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -137,8 +138,8 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# Correct references get only the status "checked", because valid inputs are not a ground truth. If a check fails for a
-# reference, the definition fails.
+# `init` makes valid inputs, but there is no ground truth with which the outputs could be compared. Therefore even
+# correct references get only the status "checked". If a check fails for a reference, the definition fails.
 for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -234,7 +235,7 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right "the function's process did not answer within 3 s"
 expect_status longer failed shape
 
-# Generated tests do not run `init`, and do not use other inputs instead. They are skipped, and give the reason.
+# Generated tests do not run `init`, and do not use other inputs instead: they are skipped with a reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

@@ -103,9 +103,10 @@ write("scaled", {**ARGUMENTS, "name": "inside", "reference": "def f():\n    pass
 write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"], "y": SCALED["inputs"]["x"]},
                  "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
 
-# If there is an `init`, the values of axes come from the shapes of the inputs that `init` makes. If an axis occurs in
-# no input, its length in an output does not decide the verdict. Without an `init`, or if the axis is const, a wrong
-# length makes the definition fail. A wrong dtype always makes the definition fail.
+# If there is an `init`, the lengths of axes come from the shapes of the inputs that `init` makes. The right length of a
+# var axis that occurs only in outputs is then unknown, so no length of this axis makes the definition fail. Without an
+# `init`, or if the axis is const, an output with a wrong length makes the definition fail. An output with a wrong dtype
+# always makes it fail.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
@@ -156,13 +157,13 @@ expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w6
 run explain plain --device "$device"
 expect_says 'fi_api = flashinfer.norm.rmsnorm'
 
-# The stored verdict of `plain` is valid until the name of the function changes, because reftest then calls another
-# function.
+# The stored verdict of `plain` is still valid. (It would not be valid if the name of the function had changed, because
+# reftest would then call another function.)
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
-# Other programs that read the dataset call `run` if it exists. Therefore it is an error if a reference defines `run`
-# only while it executes, even if its …_reference is correct.
+# Other programs that read the dataset call `run` if it exists. Therefore a reference must not create a function `run`
+# while its code is executed. This is an error even if its function …_reference is correct.
 edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
 verify argument
 expect_status argument error raised
@@ -239,7 +240,8 @@ for function, inputs, expected in CALLS:
     assert found == expected, (function, inputs, found)
 assert fitted(keyword, None) is keyword
 
-# If the name of an input is not a valid name of an argument, the input is passed as the next argument that belongs to no other input.
+# An input whose name cannot be the name of a Python argument, such as "a-b", is passed as the next argument that
+# belongs to no other input.
 PLACES = {name: (name, name == "lambda") for name in ("a-b", "x", "lambda")}
 for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3)), (lambda x, y, z: (x, y, z), (2, 1, 3)):
     found = fitted(function, {"inputs": PLACES, "left_out": []})(**{"a-b": 1, "x": 2, "lambda": 3})

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `verify` reads definitions in the form of SOL-ExecBench. Definitions in this form have no op_type, so the name of the
-# folder is the op_type. Their workload lines have no member "workload", and may have a tolerance. A function of the
-# reference may make the inputs.
+# folder is the op_type. The workload lines of these definitions have no member "workload", and may have a tolerance. A
+# function of the reference may make the inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'PY'
 import json
@@ -51,8 +51,9 @@ with open("workloads/rmsnorm/lines.jsonl", "w") as out:
         line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
         out.write(json.dumps(line) + "\n")
 
-# Axes are computed from other axes, in any order, and shapes contain numbers and expressions. The row axis of the GEMM
-# is a product of two axes that no tensor has. The second definition has no op family.
+# Axes are computed from other axes, in any order, and shapes contain numbers and expressions. The number of rows of the
+# GEMM is the product of the axes `batch` and `length`, which occur in no shape of a tensor. The second definition has
+# no op family.
 PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
            "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
 MATRIX = "def run(A, B):\n    return A @ B.T\n"
@@ -94,7 +95,8 @@ verify product
 expect_ran 3 # and one equal case
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
-# A definition does not change if the op_type of its folder is added to its file.
+# The name of the folder is the op_type. If this op_type is also written into the file, the definition counts as
+# unchanged.
 edit definitions/rmsnorm/plain.json '"name"' '"op_type": "rmsnorm", "name"'
 verify plain
 expect_cached "len(d['plain']['cases'])"

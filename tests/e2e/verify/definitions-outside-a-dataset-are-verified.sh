@@ -1,7 +1,7 @@
 #!/bin/sh
-# `verify` accepts files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of
-# problems that are in no dataset. reftest makes links to them in the user's cache folder, and writes nothing beside
-# them. If an argument is a file of another dataset, reftest uses that dataset.
+# `verify` accepts arguments that are in no dataset: files, folders of files, problems (folders with definition.json and
+# workload.jsonl) and folders of problems. reftest makes links to the files in the user's cache folder, and writes
+# nothing into the folders of the files. If an argument is a file of another dataset, reftest uses that dataset.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 export XDG_CACHE_HOME="$work/cache"
@@ -43,7 +43,8 @@ verify files
 expect_exit 0
 expect "set(d) == {'lone_norm'}"
 
-# `verify` gets a problem with its workload, and then a folder of problems, as an argument and as the root
+# a problem is a folder with definition.json and workload.jsonl; `verify` gets one problem, and then a folder of
+# problems, first as an argument and then as the root
 verify problems/1
 expect_exit 0
 expect "d['tiny_norm']['op_type'] == 'problems' and ('tiny_norm', 'workload:first') in c"

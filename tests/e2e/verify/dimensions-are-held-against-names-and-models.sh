@@ -1,6 +1,6 @@
 #!/bin/sh
 # If the name, the description or the configuration of the model contradicts the axes of a definition, the definition
-# fails. It fails even if its reference would agree with the ground truth, because the reference does not run.
+# fails. The reference does not run at all, so the definition fails even if its reference is correct.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

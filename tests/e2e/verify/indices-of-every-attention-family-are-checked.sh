@@ -41,8 +41,8 @@ RAGGED_BAD = [
     ({"qo_indptr": [0, 3, 4]}, "total_q == qo_indptr[-1].item(): 5 == 4 is false"),
     ({"kv_indptr": [0, 4, 8]}, "total_kv == kv_indptr[-1].item(): 9 == 8 is false"),
 ]
-# For each definition: the axes, the inputs of the valid workload line, and for each invalid line its change and the
-# expected message.
+# LINES gives for each definition the axes, the inputs of a valid workload line, and a list of invalid lines. An invalid
+# line is described by the inputs that it changes and the expected message.
 LINES = {
     PAGED: (
         {"total_q": 5, "num_pages": 4, "len_indptr": 3, "batch_size": 2, "num_kv_indices": 3},

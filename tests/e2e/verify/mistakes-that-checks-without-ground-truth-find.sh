@@ -1,7 +1,8 @@
 #!/bin/sh
 # Plants forty mistakes in twenty definitions without a family, and tests which mistakes the checks find.
-# docs/ground-truths.md has the counts. No check fails for a correct reference. If the result of a check for a wrong
-# reference is "property", the check has found the mistake only if its result for the correct reference is different.
+# docs/ground-truths.md has the counts. No check fails for a correct reference. The result "property" of a check
+# describes the operation and is not a failure. If a wrong reference has this result, the check has found the mistake
+# only if the correct reference has another result.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -16,7 +17,8 @@ ROW = {"out": (["n"], F)}
 G = {"x": (["rows", "w"], F), "row_ids": (["n"], I)}
 RAGGED = {"x": (["total", "w"], F), "indptr": (["len_indptr"], I)}
 SUMS = "return torch.stack([x[a:b].sum(0) for a, b in zip({first}, {last})])"
-# name: (axes, inputs, outputs, right, [(wrong, the check that finds the mistake, or None)])
+# name: (axes, inputs, outputs, body of the right reference, [(body of a wrong reference, the check that finds its
+# mistake, or None)])
 TABLE = {
     "huber": (N, XY, Y, "d = x - y\n    return torch.where(d.abs() < 1, 0.5 * d * d, d.abs() - 0.5)",
               [("d = x - y\n    return torch.where(d.abs() < 1, d * d, d.abs() - 0.5)", None),

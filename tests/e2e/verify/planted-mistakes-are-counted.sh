@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/mutants/run.py reports a mistake that is not caught, a correct reference that fails, a family with fewer than
-# ten mistakes, and a mistake that can no longer be planted. So if run.py succeeds, there is none of these four faults.
+# ten mistakes, and a mistake that can no longer be planted. This test makes each of these faults, and run.py must
+# report it.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants
 cp "$top/tests/mutants/run.py" tests/mutants/
@@ -14,8 +15,9 @@ def run(hidden_states, weight):
     rows = hidden_states.float()
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
-# `plant FAMILY COUNT LAST`: writes a table of COUNT mistakes for a family. The last one is LAST: its name, the old text
-# and the new text. The other mistakes make the output too large. Each family has its own copy of the definition.
+# `plant FAMILY COUNT LAST`: writes a table of COUNT mistakes for a family, and a copy of the definition for this
+# family. LAST gives the last mistake of the table: its name, the old text and the new text. All other mistakes make the
+# output too large.
 plant() {
 	mkdir -p "kernels/$1"
 	: >"kernels/$1/$1.c"

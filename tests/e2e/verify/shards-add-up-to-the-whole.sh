@@ -72,7 +72,7 @@ run cache import "$work"/shard[0-9]
 verify --sizes small,medium --cached-only
 expect_exit 3
 
-# There are more shards than cases, so most shards have no case. They say so, and exit with 0.
+# There are more shards than cases, so most shards have no case. The runs of these shards say so, and exit with 0.
 for shard in 1 2 3 4 5 6 7 8 9; do
 	run verify --device "$device" --sizes small --cached-only --shard "$shard/9" tiny_gemm
 	grep -q 'all cases belong to other shards' "$work/out" || continue

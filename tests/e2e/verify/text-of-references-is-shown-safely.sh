@@ -1,6 +1,7 @@
 #!/bin/sh
 # Text of a reference, a definition, a workload or a file name is escaped wherever it could do harm: in a terminal, a
-# log of a CI system, JSON, XML or a generated file. An exception with such text is still reported as an exception.
+# log of a CI system, JSON, XML or a generated file. An exception whose message must be escaped is still reported as an
+# exception.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/shown"
 

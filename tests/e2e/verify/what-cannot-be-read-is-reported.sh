@@ -22,7 +22,7 @@ run verify --format github --device "$device" --sizes small
 expect_exit 2
 expect_says '::error file=definitions/loop,title=left out::'
 
-# This command does not select the unreadable op_type.
+# The next two commands do not select the op_type that cannot be read, so they succeed.
 verify rmsnorm/tiny_norm
 expect_exit 0
 run explain --device "$device" tiny_norm
@@ -44,7 +44,7 @@ mv "$work/kept" workloads/rmsnorm
 verify
 expect_exit 0
 
-# A running watcher reports unreadable folders in the same way.
+# A running watcher reports unreadable folders in the same way as `verify`.
 watch
 watcher=$program
 ln -s loop definitions/loop

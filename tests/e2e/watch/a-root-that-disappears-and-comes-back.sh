@@ -31,7 +31,7 @@ verify --changed
 expect_exit 1
 expect_ran 0
 
-# Now the root is given as ".". After the deletion, "." still refers to the deleted folder.
+# Now watch gets the path "." as the root. After the deletion, "." still refers to the deleted folder.
 watch
 mkdir "$work/inner"
 cp -r definitions workloads blob "$work/inner/"

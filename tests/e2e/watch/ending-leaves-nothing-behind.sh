@@ -30,7 +30,7 @@ expect_exit 1
 expect_says 'FAILED   rmsnorm/tiny_norm' 'at [' "reftest verify rmsnorm/tiny_norm --case 'small:"
 ! grep -q "$(printf '\033')" "$work/out" "$work/err" || fail "it wrote escape sequences without a terminal"
 
-# The environment is as if this watcher ran in the --exec command of another watcher.
+# The test sets these environment variables, as if the --exec command of another watcher had started this watcher.
 export REFTEST_NAMES=outer REFTEST_COUNT=77 REFTEST_INVALID=77
 watch --exec "printf '%s %s %s\n' \"\$REFTEST_NAMES\" \"\$REFTEST_PASSED\" \"\$REFTEST_FAILED\" >>$work/exec; : >.reftest/mine
 	printf '%s;' \$REFTEST_NAMES \$REFTEST_COUNT \$REFTEST_PASSED \$REFTEST_FAILED \$REFTEST_ERROR \$REFTEST_SKIPPED \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # git checkout, git stash, and pre-commit's stash and restore cause one batch each. Each verdict is for the final
-# content of its file. If this content was verified before, no case runs again.
+# content of its file. If the file had the same content before and was verified, no case runs again.
 . "$(dirname "$0")/../harness.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm tiny_gemm

@@ -22,7 +22,8 @@ types "'$reftest' watch --device '$device' --sizes small --jobs 1"
 shows '== watching' '2 passed  \| enter stale'
 terminal send-keys -t test C-z
 shows 'Stopped'
-# When watch continues, the terminal already has text for the shell. A read of this text would stop watch again.
+# When watch continues in the background, text for the shell already waits in the terminal. If watch tried to read this
+# text, the kernel would stop watch again.
 terminal send-keys -t test bg Enter 'echo typed $((6 * 7))' Enter
 shows '^typed 42'
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'

@@ -68,7 +68,8 @@ saved() { # saved EPSILON STATUS: saves the definition with the time that the cl
 jump 0
 mkdir "$work/plain"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
-# A verdict depends on LD_PRELOAD, so every command of reftest runs with the library of this clock.
+# A verdict is valid only with the same LD_PRELOAD. Therefore every command of reftest in this test runs with the
+# library that replaces the clock.
 cat >"$work/clocked" <<C
 #!/bin/sh
 LD_PRELOAD="$work/clock.so" exec "$reftest" "\$@"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # If a definition is saved again while its reference runs, the old run is cancelled and nothing about the old content is
-# reported. If another definition with the same reference waited for the result of the cancelled run, it runs the case
-# itself. The cases of a save run before the cases that are already queued.
+# reported. If another definition with the same reference waited for the result of the cancelled run, reftest runs the
+# case for this other definition. The cases of a definition that was just saved run before all cases that are already
+# queued.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm

@@ -1,7 +1,7 @@
 #!/bin/sh
 # If the kernel grants fewer inotify watches than there are folders, or no watches at all, each save still gets its
-# verdict, and answers to clients take every earlier write into account. A message reports the limit once, with the
-# command that raises it.
+# verdict, and an answer to a client takes every write before the query into account. A message reports the limit once,
+# with the command that raises it.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 for how in '--max-watches 2' --poll; do

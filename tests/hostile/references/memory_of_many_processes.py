@@ -5,7 +5,7 @@
 import os
 import time
 
-COUNT, EACH = 8, 200 << 20  # together more than the references' limit of 1 GiB
+COUNT, EACH = 8, 200 << 20  # together, this is more memory than a reference may use (1 GiB)
 
 
 def hold(full):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-COUNT, EACH = 8, 200 << 20  # together more than the references' limit of 1 GiB
+COUNT, EACH = 8, 200 << 20  # together, this is more memory than a reference may use (1 GiB)
 CODE = f"""
 import os, sys, time
 if os.fork():

@@ -4,7 +4,7 @@
 # contained: error memory_limit
 import os
 
-SIZE, FILES = 320 << 20, 4  # together more than the references' limit of 1 GiB
+SIZE, FILES = 320 << 20, 4  # together, this is more memory than a reference may use (1 GiB)
 
 
 def run(hidden_states, weight):
