@@ -6,8 +6,8 @@
 # watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
 # - An op family is a module. No other file of kernels/ includes a file from the family's folder, and the family
 # includes no file from another family's folder.
-#   - There is no cycle of includes. For this rule, x.c, x.h, x_internal.h and x.cuh count as one file, and x.cu, the
-#     CUDA half, as another.
+#   - There is no cycle of includes. This rule counts x.c, x.h, x_internal.h and x.cuh as one file, and x.cu (the CUDA
+#     code) as a second file.
 #   - Includes of reftest's own files are written from the root, "module/noun.h", and x.c begins with its own x.h if
 #     there is one.
 set -eu
