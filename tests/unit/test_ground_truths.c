@@ -1,4 +1,4 @@
-/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries whose tables
+/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, a run uses the libraries whose tables
  * list the family, unless --ground-truth excludes them. */
 #include <setjmp.h>
 #include <stdarg.h>
