@@ -10,7 +10,7 @@
 #include "workers/protocol/layout.h"
 
 /* The sizes of the tensors. The second layout must give every tensor another address than the first layout. It reverses
- * the order of the tensors and shifts them. If a tensor still has its first address, the layout tries a larger
+ * the order of the tensors and shifts them. If a tensor still gets the same address, the layout tries a larger
  * shift. */
 static const struct {
 	int count;
@@ -19,7 +19,7 @@ static const struct {
     {0, {0}},
     {1, {1}},
     {1, {0}},
-    {2, {512, 4096}}, /* the smallest shift, 3 * LAYOUT_ALIGN, would give the second tensor its first address again */
+    {2, {512, 4096}}, /* the smallest shift, 3 * LAYOUT_ALIGN, would give the second tensor the same address */
     {3, {1000, 1000, 1000}},
     {4, {0, 0, 0, 0}},
     {4, {256, 255, 257, 8192}},

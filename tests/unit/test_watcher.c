@@ -126,7 +126,7 @@ static void a_save_is_reported_at_once_and_only_once(void **state)
 }
 
 /* The types of file systems come from the kernel's headers. CIFS_SUPER_MAGIC must also be recognised on a machine where
- * f_type has 32 bits, because it is negative there. */
+ * f_type has 32 bits and the number is therefore negative. */
 static void what_inotify_cannot_see_is_polled(void **state)
 {
 	static const struct {

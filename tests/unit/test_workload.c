@@ -74,8 +74,8 @@ enum {
 	PARTS
 };
 
-/* Appends a line in which `part` replaces the part with the index `replaced`. If `part` is NULL, replaces nothing.
- * Returns the column at which the part with this index begins. */
+/* Appends a line that consists of `parts`, with `part` in place of parts[replaced]. If `part` is NULL, no part is
+ * replaced. Returns the column at which part number `replaced` begins. */
 static size_t add_line(struct buf *text, int replaced, const char *part)
 {
 	size_t start = text->length, column = 0;
@@ -89,8 +89,8 @@ static size_t add_line(struct buf *text, int replaced, const char *part)
 	return column;
 }
 
-/* Checks the message for a line with a replaced part: "w.jsonl:1:COLUMN: `sentence`". COLUMN is the column of this part
- * plus `offset`. */
+/* Checks the message for a line in which `part` replaces parts[replaced]: "w.jsonl:1:COLUMN: `sentence`". The error is
+ * `offset` bytes after the beginning of `part`. */
 static void refused(int replaced, const char *part, size_t offset, const char *sentence)
 {
 	struct arena arena = {0};
