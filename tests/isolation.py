@@ -105,8 +105,8 @@ INSIDE = {
     "a context": HEAD + "def run(x):\n    with torch.inference_mode():\n        return torch.softmax(x, -1)\n",
 }
 
-# The hostile references that may share a runner. They do harm only by their outputs or the time that they take, and do
-# not affect later references.
+# The hostile references that may share a runner. These references do harm only by their outputs or the time that they
+# take, and do not affect later references.
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())

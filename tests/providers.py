@@ -163,7 +163,7 @@ class Starter:
                         "constants": CONSTANTS, "outputs": outputs, **roles_of(definition)}
 
     def call(self, change=None, device="cuda"):
-        """Builds a call. `change` may first change the request and the inputs."""
+        """Builds a call. `change` is None, or a function that first changes the request and the inputs."""
         request = json.loads(json.dumps(self.request))
         inputs = {n: x.clone() if self.torch.is_tensor(x) else x for n, x in self.inputs.items()}
         if change is not None:

@@ -42,7 +42,7 @@ struct known_list {
 };
 
 struct world {
-	char base[WORLD_PATH - sizeof "/run"]; /* the folder that contains all files of the world */
+	char base[WORLD_PATH - sizeof "/run"]; /* the folder that contains all files of the test */
 	char root[WORLD_PATH]; /* the working directory of the program */
 	char build[PATH_MAX];
 	struct faults *faults;

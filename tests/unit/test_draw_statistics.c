@@ -72,7 +72,8 @@ static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(vo
 					         means[other], alarm, share);
 				largest = fmax(largest, alarm);
 			}
-	assert_true(largest > share / 100); /* the bound is not far too high */
+	assert_true(largest > share / 100); /* some probability is at least a hundredth of the bound, so the bound is
+					     * not far too high */
 }
 
 /* Draws from the probabilities {0.4, 0.3, 0.2, 0.1} as a correct sampler does. In row r, the first of them belongs to
@@ -199,7 +200,7 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 }
 
 /* In a race with the weights {2, 1} and uniform noise, the first token wins if its noise is less than twice the noise
- * of the other token. Therefore it wins three quarters of all races. */
+ * of the other token. Therefore the first token wins three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;

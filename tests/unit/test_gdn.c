@@ -404,7 +404,8 @@ static void slots_lie_where_bytes_end(void **state)
 		}
 }
 
-/* A pool of small states has more slots than one byte can count. Other pools have only a few unused slots. */
+/* A pool with small states has so many slots that a slot number needs more than one byte. Pools with large states have
+ * only a few unused slots. */
 static void pools_are_large_where_states_are_small(void **state)
 {
 	(void)state;

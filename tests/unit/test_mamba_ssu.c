@@ -102,7 +102,7 @@ static float value(const struct emulation *m, int input, int64_t index)
 	return input < 0 || m->t->in[input].data == NULL ? 0 : get(&m->t->in[input], index);
 }
 
-/* Returns the weight of element i of a head. Some weights have only one value for each head. */
+/* Returns the weight of element i of a head. A weight of rank 1 has one value for all elements of a head. */
 static float weight(const struct emulation *m, int input, int64_t h, int64_t i, bool transposed)
 {
 	bool by_head = input >= 0 && m->t->in[input].rank == 1;

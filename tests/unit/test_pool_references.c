@@ -661,13 +661,14 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Python code for references. It defines parent(pid), which returns the parent process of pid, or 0 if process pid does
- * not exist. */
+/* Python code for references. The code defines parent(pid), which returns the parent process of pid, or 0 if process
+ * pid does not exist. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference tries to kill every process of this user. If the sandbox can prevent this on this machine, no other
- * process ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
+/* The reference tries to kill every process of this user. On a machine whose sandbox prevents this, no other process
+ * ends. On other machines, the pool loses its judge and its zygote, and tries the case again while no other case
+ * runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(

@@ -387,7 +387,7 @@ static const struct scenario {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-static struct known_list after[RUNS + 1]; /* after[i]: the verdicts that were stored before run i */
+static struct known_list after[RUNS + 1]; /* after[i]: the verdicts that are stored after the first i runs */
 
 static void play(const struct scenario *s)
 {

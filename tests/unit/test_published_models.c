@@ -92,7 +92,8 @@ static void check_rows(const cJSON *models)
 }
 
 /* Checks the table itself: every entry has a model, a source and numbers, and every epsilon is small. A model may have
- * several entries, because its fields come from several sources. No two entries may have the same field. */
+ * several entries, because its fields come from several sources. Two entries of the same model must not have the same
+ * field. */
 static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
 {
 	struct buf text = {0};

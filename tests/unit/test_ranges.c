@@ -49,7 +49,8 @@ struct subject {
 	int cases;
 };
 
-/* A definition whose constraints exclude lengths that its family would choose. Its default cases have shorter ones. */
+/* A definition whose constraints exclude lengths that its family would choose, and the shorter lengths that its default
+ * cases have instead. */
 static const struct shorter {
 	const char *definition, *axis;
 	int64_t block; /* the largest block size that these cases test */

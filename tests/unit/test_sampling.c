@@ -177,8 +177,8 @@ static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, 
 	return kept;
 }
 
-/* Finds the tokens of a row that a reference in float32 keeps. They are sorted from the most to the least likely token,
- * and not yet renormalised after top-p. */
+/* Finds the tokens of a row that a reference in float32 keeps. The result is sorted from the most to the least likely
+ * token. Its probabilities are not yet renormalised after top-p. */
 static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake mistake, struct token *tokens)
 {
 	struct sampling_roles roles = sampling_roles_of(t->problem);

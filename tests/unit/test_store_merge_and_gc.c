@@ -82,8 +82,8 @@ static int place_remove(void **state)
 	return 0;
 }
 
-/* Builds a verdict on subject `number`, computed with version `torch` of torch. Its case ran for `seconds` seconds, and
- * its date is `made`. */
+/* Builds a verdict on subject `number`, computed with version `torch` of torch. The case ran for `seconds` seconds, and
+ * the date of the verdict is `made`. */
 static struct store_put put_of(struct place *p, int number, const char *torch, double seconds, int64_t made)
 {
 	const struct output_verdict output = {.name = "output", .metrics = {.elements = 1, .hits = 1, .margin = p->margin}};

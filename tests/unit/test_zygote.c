@@ -1,5 +1,5 @@
-/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. Its
- * children report "ready" after a moment and do nothing else. */
+/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. The
+ * children of the zygote report "ready" after a moment and do nothing else. */
 #include "workers/pool/zygote.h"
 
 #include <setjmp.h>
