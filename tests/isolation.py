@@ -105,13 +105,13 @@ INSIDE = {
     "a context": HEAD + "def run(x):\n    with torch.inference_mode():\n        return torch.softmax(x, -1)\n",
 }
 
-# The hostile references that may share a runner. They do harm only by their outputs or the time that they take, and do
-# not affect later references.
+# The hostile references that may share a runner. These references do harm only by their outputs or the time that they
+# take, and do not affect later references.
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
-# The hostile references that may share a runner if the runner erases memory. Those that are not in HARMLESS use up
-# memory, or return memory that they never wrote.
+# The hostile references that may share a runner if the runner erases memory: those of HARMLESS, and references that use
+# up memory or return memory that they never wrote.
 HARMLESS_IF_ERASED = HARMLESS | set("""gpu_memory_eater memory_eater memory_of_one_tensor outputs_elsewhere
 outputs_untouched_memory""".split())
 
@@ -181,8 +181,8 @@ def stateless():
 
 
 def attributes():
-    """Checks the list of allowed attributes. No allowed attribute of a module that a reference can reach leads to
-    another module, to a class that makes tensors, or to a value that could be changed."""
+    """Checks the list of allowed attributes. In torch, math and the modules of `known`, no allowed attribute may be a
+    module that is not in `known`, a class that makes tensors, or a value that a reference could change."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
     classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)
@@ -347,8 +347,8 @@ OVERWRITTEN = [1, 3, 64, 1000, 1 << 16, 1 << 20]  # numbers of elements of freed
 
 
 def overwritten_memory():
-    """Checks, in a process with the settings of runners, that uninitialised memory shows nothing after
-    overwrite_freed_memory()."""
+    """Checks that uninitialised memory contains no values of freed tensors after a call of overwrite_freed_memory().
+    The check runs in a process with the malloc settings of runners."""
     text = (TOP / "workers/pool/environment.c").read_text()
     environment = {**os.environ, "GLIBC_TUNABLES": re.search(r'"GLIBC_TUNABLES=([^"]*)"', text)[1]}
     done = subprocess.run([sys.executable, __file__, "--overwritten"], env=environment, capture_output=True, text=True, check=False)
@@ -358,7 +358,8 @@ def overwritten_memory():
 
 
 def print_overwritten():
-    """Prints which sizes show freed memory, before and after overwrite_freed_memory()."""
+    """Prints two lists of tensor sizes, before and after a call of overwrite_freed_memory(). For the sizes in a list,
+    an uninitialised tensor contains values of freed tensors."""
     import runner
 
     def shown():

@@ -4,8 +4,8 @@ Compares all verdicts with those of a run in which each definition has its own r
     python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
 reftest verifies definitions in the order of their paths, so the script makes a copy of the dataset with new names for
-each order. The compared parts of a verdict are the status, the reason and every figure of every output. Ends with 1 if
-a verdict differs, or if no two definitions shared a runner."""
+each order. The compared parts of a verdict are the status, the reason and every figure of every output. The exit status
+is 1 if a verdict differs, or if no two definitions shared a runner."""
 
 import argparse
 import concurrent.futures
@@ -23,7 +23,7 @@ TOP = Path(__file__).resolve().parent.parent
 def write_dataset(root, definitions, names):
     for path, name in zip(definitions, names):
         definition = json.loads(path.read_text())
-        # the folder is the op_type and decides the family, so only the order inside each folder changes
+        # the name of the folder is the op_type, which decides the family, so only names inside folders change
         folder = root / "definitions" / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         definition["name"] = f"{name}_{path.stem}"

@@ -31,7 +31,8 @@ WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_i
                   "is_config_namespace_published", "set_server_args"}
 # {function that returns an object: the object's class in the same module}
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
-# Functions that no row calls. on_import wraps them, and only the library calls them.
+# Recorded functions that no row of a table calls. on_import of a table wraps such a function, and only the library
+# itself calls it.
 UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}
 
 
@@ -39,8 +40,8 @@ HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """A stand-in raises this exception if its signature allows the arguments of the call, because it has no real result
-    to return."""
+    """A stand-in cannot compute a result. If its signature accepts the arguments of a call, it raises this exception
+    instead."""
 
 
 def load(name, path):
@@ -162,7 +163,7 @@ class Starter:
                         "constants": CONSTANTS, "outputs": outputs, **roles_of(definition)}
 
     def call(self, change=None, device="cuda"):
-        """Builds a call. `change` may first change the request and the inputs."""
+        """Builds a call. `change` is None, or a function that first changes the request and the inputs."""
         request = json.loads(json.dumps(self.request))
         inputs = {n: x.clone() if self.torch.is_tensor(x) else x for n, x in self.inputs.items()}
         if change is not None:
@@ -189,8 +190,8 @@ def rows_for(tables, starter, only=None):
 
 
 def run_all(torch, common, tables, known, only=None):
-    """Returns {called function: families that called it}, the rows (table, family) that called a function, and messages
-    about errors."""
+    """Returns three results: {called function: families that called it}, the set of all (table, family) whose row
+    called a function, and the messages about errors."""
     called, by_family, reached, wrong = set(), {}, set(), []
     install(known, called)
     for starter in starters(torch, common, only):
@@ -213,8 +214,8 @@ def run_all(torch, common, tables, known, only=None):
 
 
 class Device(str):
-    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory.
-    A comparison of the device with a string uses only the name that the device was made with."""
+    """A device that provider tables treat as a GPU, but on which torch creates tensors in the CPU's memory. torch reads
+    the string itself, which is always "cpu". A comparison with a string uses `name`, for example "cuda"."""
 
     def __new__(cls, name):
         device = super().__new__(cls, "cpu")
@@ -227,8 +228,8 @@ class Device(str):
     __hash__ = str.__hash__
 
 
-# Changes of these functions that the test must notice. Calls pass the parameters of these functions by keyword, so a
-# renamed parameter is noticed like a missing one.
+# Pairs of a function and one of its parameters. The test must notice if the function or the parameter is missing from
+# the record, or if the parameter has another name there. Rows pass each of these parameters by keyword.
 PLANTED = (
     ("flashinfer:BatchDecodeWithPagedKVCacheWrapper.plan", "sm_scale"),
     ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
@@ -371,7 +372,7 @@ def outcome(torch, common, row, call):
             values = torch.stack([values.sum(), (values * torch.arange(1.0, len(values) + 1)).sum()])
         return (list(x.shape), str(x.dtype), values.tolist())
 
-    # Arguments whose name contains "buffer" are left out.
+    # Keyword arguments whose name contains "buffer" are left out.
     handed = [(name, [shown(x) for x in args], {word: shown(x) for word, x in given.items() if "buffer" not in word})
               for name, args, given in HANDED]
     return json.dumps([handed, {role: shown(named[role]) for role in sorted(named)}], default=str)
@@ -472,8 +473,8 @@ def empty_launched(torch, common, tables):
 
 
 def experts_misread(torch, common, tables):
-    """Yields tables for mixtures of experts that ignore a property that no starter definition has: the numbers of
-    groups are inputs, or the token is the first axis of the scales of hidden states."""
+    """Yields tables that misinterpret mixtures of experts of two kinds, which no starter definition has: the numbers of
+    groups are inputs, or the first axis of the scales of hidden states is the token."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
 
     def usual(request, inputs):
@@ -517,14 +518,15 @@ def last_call(row, call):
 
 
 def chosen_misread(torch, common, tables):
-    """Yields tables that misinterpret the experts that an input lists. Some of these experts are on another device, and
-    some have factors."""
+    """Yields tables that misinterpret an input with the ids of the chosen experts. In the first check, one chosen
+    expert is on another device. In the second check, the weights of each expert have factors."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
     def chosen(request, inputs):
-        """Removes the constants from the request. Returns the name of the input that has the ids of the experts, new
-        ids for it, and weights of 1/2. The ids of each token are 0, 2^15 - 1, and then zeros."""
+        """Removes the constants from the request. Returns the name of the input that has the ids of the experts, a
+        tensor of new ids, and a tensor of weights. The new ids of each token are 0, 2^15 - 1, and then zeros. All
+        weights are 1/2."""
         request["constants"] = {}
         name = request["roles"]["ids"]
         count = inputs[name].shape[1]
@@ -576,7 +578,8 @@ def chosen_misread(torch, common, tables):
 
 
 def trtllm_misread(torch, common, tables):
-    """Yields arguments that a row passes to TensorRT-LLM's kernel although the kernel interprets them differently."""
+    """Yields arguments that TensorRT-LLM's kernel would misinterpret: scales of hidden states with a wrong shape, a
+    wrong routing method, or wrong numbers of groups."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
     ((table, row),) = rows_for(tables, starter, {"flashinfer_trtllm"})
     if not row.on_request or common.lacking(row, "sm_90") is None or common.lacking(row, "sm_100") is not None:
@@ -590,8 +593,8 @@ def trtllm_misread(torch, common, tables):
 
 
 def heads_misread(torch, common, tables):
-    """Yields rows of gdn that call the library with wrong heads: the heads of q and k differ, or do not belong to the
-    value head of v."""
+    """Yields rows of gdn that call the library with a wrong order of heads. In these cases q has half as many heads as
+    v, and k has as many heads as v: value head h belongs to head h // 2 of q and to head h of k."""
     for starter in starters(torch, common, {"gdn"}):
         v = starter.inputs["v"]
         ones, numbers = torch.ones_like(v), torch.arange(v.shape[-2]).view(-1, 1)
@@ -655,8 +658,8 @@ def outputs_mistaken(torch, common, tables):
 
 
 def numbers_misread(torch, common, tables):
-    """Yields rows that pass numbers in a form that the library interprets differently, or that ignore numbers that a
-    definition gives."""
+    """Yields rows that ignore a number of a definition, or that pass a number in a form to which the library gives
+    another meaning. For example, a row must replace a top-k of 0 by the size of the vocabulary."""
 
     def asked(table, family, part, change):
         starter = starters(torch, common, {family}, part)[0]
@@ -737,8 +740,8 @@ def main():
     import torch
 
     common = load("reftest_providers", os.path.join(TOP, "python", "libraries", "common.py"))
-    # Omits fi_api, which takes its function and arguments from the definition and not from roles. An end-to-end test
-    # calls fi_api with a fake library.
+    # Leaves out the table fi_api, because it takes the function and the arguments from the definition, and not from
+    # roles. An end-to-end test calls fi_api with a fake library.
     tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
     print("1..%d" % (20 + 3 * len(PLANTED)))

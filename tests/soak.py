@@ -186,8 +186,8 @@ def by_name(report):
 
 
 def last_words(said):
-    """Returns the members that a watcher's event and a result of `verify` have in common, and the cases that did not
-    pass."""
+    """Returns the status, the reason and the message, which both a watcher's event and a result of `verify` have, and
+    the cases that did not pass."""
     words = {key: said[key] for key in ("status", "reason", "message")}
     words["cases"] = [lasting(case) for case in said["cases"] if case["status"] != "passed"]
     return words
@@ -240,8 +240,8 @@ def compare_files(build, tree, work):
 def rest(build, tree, work, state, heard):
     """Waits until the watcher is idle, and repairs definitions that do not parse. Returns the number of generated
     files, and the names of the files that differ from the output of `generate`. Before the comparison, saves one
-    definition. The reason: after the deletion of a generated file, the watcher checks all generated files again, so if
-    a deletion were the last edit, it would hide that the watcher missed an earlier update."""
+    definition, so that the last edit is no deletion. After the deletion of a generated file, the watcher checks all
+    generated files again. This check would hide that the watcher missed an earlier update."""
     for patience in (2, 6):  # the second attempt waits longer, because a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])

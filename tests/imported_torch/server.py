@@ -4,10 +4,10 @@ python3 -sSu - SOCKET <server.py
 An import of torch takes a second of processor time, which is most of the time of a small `reftest verify`. tests/run
 starts this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh
 sets REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest
-with pytest.py. These three scripts send their file descriptors, arguments and environment to this server, which forks a
-process that replaces the script. The process runs reftest's own script, or pytest, as if the interpreter had just
-started, and its `import torch` finds the module. The sandbox, the runners and the messages are the same as in any
-interpreter.
+with pytest.py. The scripts runner.py, provider.py and pytest.py send their file descriptors, arguments and environment
+to this server, which forks a process that replaces the script. The process runs reftest's own script, or pytest, as if
+the interpreter had just started. Its `import torch` takes no time, because torch is already in memory. The sandbox, the
+runners and the messages are the same as in any interpreter.
 
 A test of the start or end of an interpreter, or of what an interpreter can reach, has a line "# own interpreter: WHY"
 at its head, and does not use this server.

@@ -4,12 +4,14 @@ tests/mutants/diagnoses.py BUILD [--family NAME]... [--mistake WORDS]... [--list
 
 Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. Only
 failures because of wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES
-in tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
+in tests/mutants/{family}.py is {mistake: regular expression}. The expression matches words that name the mistake. The
+diagnosis of a failure is right, wrong or silent:
 
-  right if each line "behaves as if ..." has these words. Without such lines, each failed case must have a region
-          ("output ... is 0 only where ...", "... differs only where ...") with these words;
-  wrong if a line "behaves as if ..." lacks these words, or if the mistake is not in the table;
-  silent otherwise. A region without these words says only where the output differs, and names no cause.
+  - If reftest prints lines "behaves as if ...", the diagnosis is right if the expression matches each of these lines.
+    It is wrong if the expression does not match one of them, or if the mistake is not in the table.
+  - Without such lines, the diagnosis is right if each failed case has a region that the expression matches. (A region
+    is a line such as "output ... is 0 only where ..." or "... differs only where ...".) Otherwise it is silent: a
+    region that the expression does not match says only where the output differs, and names no cause.
 
 The check of a family fails if a diagnosis is wrong, if FIGURES has no number for the family, or if the number of right
 diagnoses is below this number. The number in FIGURES is nine tenths of the measured number. The reason is that the time

@@ -8,7 +8,7 @@ rule of models/architectures.json states its length. The kinds:
   - axis        an axis gets a wrong length; name and description stay
   - everywhere  an axis gets a wrong length, also in the name and the description, so that only the model's
                 configuration contradicts the length
-  - degree      the tag tp: or ep: states twice the degree
+  - degree      the tag tp: or ep: states a degree that is twice the right one
 
 No reference runs, because a definition that contradicts itself fails before its reference runs. Prints TAP: the
 mistakes that were not found, and for each kind the number found and planted. The last test verifies the definitions
@@ -41,7 +41,8 @@ def have_vocabulary():
 
 
 def known_axes():
-    """Returns {op_type: axes that its rules name}, without the axes that may have any length in every model."""
+    """Returns {op_type: axes}. The axes are those whose length a rule of models/architectures.json states, except axes
+    that may have any length in every model."""
     with open(f"{TOP}/models/architectures.json") as file:
         blocks = json.load(file)["blocks"]
     axes = collections.defaultdict(set)
@@ -53,8 +54,8 @@ def known_axes():
 
 def other_numbers(definition, name, value):
     """Returns wrong lengths that people write by mistake. None of them is the right length divided by a degree of
-    parallelism. For a matrix product, five quarters of the right length may be the length of another projection, so
-    other factors are used."""
+    parallelism. A wrong length of a matrix product must not be the right length of another projection of the model, so
+    matrix products get other wrong lengths than other operations."""
     if definition["op_type"] == "gemm":
         numbers = (value + 8, value * 11)
     elif name.startswith("num_") or name in ("nheads", "ngroups"):

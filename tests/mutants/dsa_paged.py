@@ -79,7 +79,6 @@ MUTANTS = [
     (INDEXER, "a score of 0 taken for no score", SCORES, SCORES + "\n        scores = torch.where(scores == 0, float('-inf'), scores)"),
     ("dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # The next mistakes limit the number of keys to that of another query or sequence.
     (SPARSE, "only as many keys as the first query has", VALID, VALID + "[: (sparse_indices[0] >= 0).sum()]"),
     (SPARSE, "entries after as many as the first query has not read", "slots = sparse_indices[t]", "slots = sparse_indices[t, : int((sparse_indices[0] >= 0).nonzero().max()) + 1]"),
     (INDEXER, "only as many keys as the first sequence has", "in enumerate(seq_lens.tolist())", "in enumerate(seq_lens.clamp(max=int(seq_lens[0])).tolist())"),

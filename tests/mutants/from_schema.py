@@ -15,12 +15,12 @@ The mistakes need only a definition's schema, so they can be planted in every op
     uses another number instead.
   - The reference raises an exception if an optional input is None.
   - A random number from torch makes an output up to 0.3 % larger (not for operations that sample).
-  - The last element along the first var axis of the first output is wrong if the length of this axis is a multiple of
-    a block size, or one more than a multiple.
+  - In the first output, the last element along the first var axis is wrong if the length of this axis is a multiple of
+    a block size. Another mutant does this if the length is one more than a multiple.
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
-inputs, only the first by name is used, with the smaller constants that run.py gives it. A mutant is caught under the same conditions as in run.py. Prints TAP: the
-number of mutants caught and planted, by device and family.
+inputs, only the first by name is used, with the smaller constants that run.py gives it. A mutant is caught under the
+same conditions as in run.py. Prints TAP: the number of mutants caught and planted, by device and family.
 """
 import glob
 import json
@@ -79,14 +79,13 @@ LAST = """    results = _run(**given)
         results[0] = results[0].clone()
         results[0].select({dimension}, -1).fill_(-1)
     return tuple(results) if several else results[0]"""
-# {family: largest block size that the default cases of its first definition cover}; 256 for other families.
 FLOATS = ("float32", "float16", "bfloat16")
 # {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
-# {name: (number, other number)}: if the Python scalar is the first number, a mutant treats the scalar as absent and
-# uses the other number. For float scalars that are not in the table, the first number is 1.
+# {name of a Python scalar: (number, other number)}. If the scalar has the first number, a mutant treats it as absent,
+# and uses the other number instead. A float scalar that is not in the table has the numbers (1, 0.5).
 NUMBERS = {
     "rope_theta": (10000.0, 500000.0),
     "local_expert_offset": (0, 1),

@@ -20,7 +20,8 @@ STEPS = """        for t in range(first, end):
             held = held + correction[:, :, None] * key[t, :, None, :]
             output[t] = (scale * (held * query[t, :, None, :]).sum(dim=-1)).to(v.dtype)
 """
-# Computes the outputs in chunks, with only four factors for the inverse instead of five.
+# Computes the outputs in chunks of 64 tokens. The mistake is range(4): the product for the inverse matrix of a chunk
+# needs five factors (1 + power).
 FOUR_FACTORS = """        for start in range(first, end, 64):
             part = slice(start, min(start + 64, end))
             keys, queries = key[part].transpose(0, 1), query[part].transpose(0, 1)

@@ -90,7 +90,6 @@ MUTANTS = [
      "logits = logits.masked_fill(~seen[:, None, None, :], -30000.0)"),
     ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # The next mistakes limit the number of keys to that of the first sequence.
     (P16, "only as many pages as the first sequence has", "pages = kv_indices[first:end].long()", "end = min(end, first + max(1, kv_indptr[1].item()))\n        pages = kv_indices[first:end].long()"),
     # The next mistakes are found because the inputs have large keys and values where a sequence has only one key.
     (D1, "keys limited to 50", "k_cache[slots, 0].float()", "k_cache[slots, 0].float().clamp(-50, 50)"),

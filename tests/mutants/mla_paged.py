@@ -58,7 +58,6 @@ MUTANTS = [
     (PREFILL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
     ("mla_paged_decode_h128_ckv512_kpe64_ps64", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # The next mistakes limit the number of keys to that of the first sequence.
     (DECODE, "only as many keys as the first sequence has", LENGTH, "lengths = (kv_indptr.diff() - 1) * page_size + kv_last_page_len\n        length = min(lengths[0].clamp(min=1).item(), lengths[i].item())"),
     (DECODE, "log-sum-exp of an empty sequence is finite", "-math.inf", "-1e30"),
     (PREFILL, "log-sum-exp of an empty sequence is finite", "lse = torch.full(q_nope.shape[:2], -math.inf", "lse = torch.full(q_nope.shape[:2], -1e30"),

@@ -51,7 +51,6 @@ MUTANTS = [
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
     ("mla_ragged_prefill_h16_qk192_vo128", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
-    # The next mistakes limit the number of keys to that of the first sequence.
     (FULL, "only as many keys as the first sequence has", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())" + "\n        keys = slice(keys.start, min(keys.stop, keys.start + kv_indptr[1].item()))"),
     # The next mistakes are found because the inputs have large keys and values where a sequence has only one key.
     (FULL, "keys limited to 100", "k[keys].float()", "k[keys].float().clamp(-100, 100)"),

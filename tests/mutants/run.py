@@ -5,12 +5,12 @@ them. Words after "--" are passed to `reftest verify`.
 Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new). `old` occurs exactly once in the
 reference of this starter definition, and is replaced by `new`. A new op family needs such a file. A dataset with all
 mutants of all families, and with their original definitions, is verified on the CPU, and on the GPU if there is one.
-The file may also have SMALLER, {definition: (name, {axis: value})}: mutants of this definition have these smaller
-constants, because torch takes long for large ones. With them, the original is a definition of the dataset, too.
-All mutants run at the small size. Mutants that are not caught there, and the originals, also run at the medium size. A
-mutant is caught if its reference fails or raises an exception. A family passes if it has at least ten mutants, all of
-them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and
-family.
+The file may also have a table SMALLER, {definition: (name, {axis: value})}. Mutants of a definition in this table have
+these smaller constant axes, because torch takes long for large ones. The dataset then also has the original with the
+smaller axes. All mutants run at the small size. Mutants that are not caught there, and the originals, also run at the
+medium size. A mutant is caught if its reference fails or raises an exception. A family passes if it has at least ten
+mutants, all of them are caught, and the original definitions pass. Prints TAP: the number of mutants caught and
+planted, by device and family.
 """
 import argparse
 import glob
@@ -50,8 +50,9 @@ def find_definition(name, root=PROJECT):
 
 
 def smaller(definition, family):
-    """Returns the definition with the name and the constants that the family's table SMALLER has for it, and without
-    `model:` tags, because the constants would contradict the models."""
+    """Returns a copy of the definition with the name and the constant axes that the family's table SMALLER states, or
+    the definition itself if it is not in the table. The copy has no `model:` tags, because its axes contradict the
+    models."""
     table = load_table(os.path.join(HERE, family + ".py"), "SMALLER") or {}
     if definition["name"] not in table:
         return definition
@@ -77,7 +78,8 @@ def plant(definition, mistake, old, new):
 
 def build_dataset(root, families, with_originals=True, small_constants=True):
     """Writes the mutants and, if `with_originals` is true, the originals. Returns {mutant's name: (family, definition,
-    mistake)} and {original's name: family}. If `small_constants` is false, the tables SMALLER are not used."""
+    mistake)} and {original's name: family}. If `small_constants` is false, mutants keep the constant axes of the
+    starter definitions."""
     planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):

@@ -6,7 +6,7 @@ below lists changes for each kind of expression (a float tensor, an integer tens
 expression of every reference gets all changes that apply to it. Most of the mutants are obviously wrong, and some
 compute the same values as the original. The interesting mutants are those that pass. For such a mutant, no input shows
 the difference from the original, or the tolerance allows the difference, or the mutant computes the same values. A
-person must find out which of these is the case.
+person must find out which of these three reasons applies.
 
 First, the script runs each mutant on the two smallest cases, with the inputs, ground truth and bounds of `reftest
 verify`. Mutants that fail are only counted. The other mutants are written as a dataset to ROOT/definitions, with a row
@@ -106,7 +106,8 @@ class Seen:
 
 
 def filled(template, **nodes):
-    """Returns the expression of a template, with nodes in place of its names in capitals."""
+    """Parses a template such as "X.clamp(max=1.0)" and returns its expression. The node that is passed as X replaces
+    the name X."""
 
     class Fill(ast.NodeTransformer):
         def visit_Name(self, name):
@@ -119,7 +120,7 @@ def filled(template, **nodes):
 
 
 def float_templates(seen):
-    """Yields (operator, template), where X is the float tensor."""
+    """Yields (operator, template). In a template, X stands for the float tensor."""
     for name in NARROWER.get(seen.dtype, ()):
         yield f"by way of {name}", f"X.to(torch.{name}).to(torch.{seen.dtype})"
     for limit in (0.0, 1e-20, 1e-10, 1e-6, 1e-3, 0.1):
@@ -243,7 +244,7 @@ OTHER_FUNCTION = {
     "cumsum": ("cumprod",), "tril": ("triu",), "softmax": ("log_softmax",), "cos": ("sin",), "sin": ("cos",),
     "topk": (), "floor": ("round",),
 }
-# (operator, template) for calls of a function or method, where X is the first tensor.
+# (operator, template) for calls of a function or method. In a template, X stands for the first tensor.
 CALL_TEMPLATES = {
     "softplus": (
         ("linear above 5", "torch.nn.functional.softplus(X, threshold=5.0)"),
@@ -452,7 +453,8 @@ def functions_of(tree):
 
 def nodes_of(tree):
     """Returns [(number, node)] and {node: parent}, for the nodes in the bodies of functions and the values of the
-    module's constants. The nodes of a deep copy have the same numbers."""
+    module's constants. The number of a node is its place in ast.walk(tree), so a deep copy of the tree has the same
+    numbers."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     wanted = set()
     for function in functions_of(tree):

@@ -4,10 +4,11 @@ interpreter's parser.
     python3 tests/normal_forms/check.py build/tests/test_python_normal_form
 
 For the sources in tests/data/forms and thousands of variants of them:
-- Two texts with the same form (of tokens) have the same syntax tree without docstrings. A text that Python rejects
-  never has the form of a text that Python accepts.
-- An edit without a meaning does not change the form, and an edit of a token does.
-- If a program reads its own line numbers or docstrings in any way, no other text has the same form as this program.
+- Two texts with the same form, if it consists of tokens, have the same syntax tree without docstrings. A text that
+  Python rejects never has the form of a text that Python accepts.
+- An edit that changes only comments, docstrings or spaces does not change the form. An edit of a token changes the
+  form.
+- If a program can read its own line numbers or docstrings, no other text has the same form as this program.
 
 Every variant is generated from a fixed seed. The script runs with any Python from 3.8 on.
 """
@@ -37,8 +38,8 @@ def forms_of(program, sources):
 
 
 def meaning(source):
-    """Returns the syntax tree without docstrings and positions, or None for a text that Python rejects. Sources with
-    equal forms must have equal results."""
+    """Returns the syntax tree without docstrings and positions, or None for a text that Python rejects. Two sources
+    with the same form must have the same result."""
     try:
         text = source.decode()
         tree = ast.parse(text)

@@ -9,7 +9,8 @@ INDEXER = "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
 
 DIMENSIONS = " ".join(f"flashinfer-ai/flashinfer-bench#{number}" for number in (237, 239, 240, 262, 334))
 
-# WIDE: lines of a wrong reference that repeat each kv head of DECODE for the query heads that share the kv head.
+# WIDE: lines of the correct reference of DECODE, which repeat each kv head for the query heads that share it. TILED:
+# the wrong lines, which repeat the kv heads in another order.
 WIDE = """keys = k_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)
             values = v_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)"""
 TILED = WIDE.replace("repeat_interleave(group, dim=0)", "repeat(group, 1, 1)")

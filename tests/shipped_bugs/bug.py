@@ -9,10 +9,12 @@ EDGE = "caught with `--edge --strict`"
 UNDECIDED = "not decided"
 UNSEEN = "passed"  # the wrong reference passes: nothing in the definition contradicts it
 
-# The members of Bug. source: "owner/repository#number" (an issue or a pull request) or "owner/repository@commit";
-# several sources are separated by blanks. definition: the name of a starter definition, the result of like(), or a new
-# definition with a correct reference. old: a text that occurs once in the correct reference. new: the wrong text that
-# replaces it. old and new are None if the bug is a wrong number in the definition itself.
+# Some members of Bug:
+#   - definition: the name of a starter definition, the result of like(), or a new definition with a correct reference
+#   - source: "owner/repository#number" (an issue or a pull request) or "owner/repository@commit"; several sources are
+#     separated by blanks
+#   - old: a text that occurs once in the correct reference; None if the bug is a wrong number in the definition itself
+#   - new: the wrong text that replaces it, or None
 Bug = collections.namedtuple("Bug", "definition source wrong old new says why")
 
 

@@ -10,8 +10,8 @@ wrong reference fails or raises an exception, and the correct reference passes. 
 the wrong reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's
 operation, the wrong reference must be skipped and must not pass. If the expected result is "passed", the wrong
 reference must pass; if a later reftest catches the bug, the bug's entry and docs/history.md must be changed. The script
-prints TAP. One line says whether docs/history.md lists exactly these entries, one line says whether there are enough
-entries, and one line for each device and bug says whether the result is the expected one.
+prints TAP. Test 1 is whether docs/history.md lists exactly these entries, and test 2 is whether there are enough
+entries. Then there is a test for each device and bug: whether the result is the expected one.
 """
 import argparse
 import glob
@@ -136,8 +136,8 @@ def complaint(entry, wrong, right):
 
 
 def judge(build, root, bugs, names, words):
-    """Returns, for each bug, None if the result is the expected one, else a message. A bug that is caught at the small
-    size is not tried at the other sizes."""
+    """Returns a list with an item for each bug: None if the result is the expected one, else a message. A bug that is
+    caught at the small size is not tried at the other sizes."""
     codes = (0, 1, 3)  # 3: a case was skipped
     found = mutants.verify(build, root, [], [*words, "--sizes", "small"], codes)
     found.update(mutants.verify(build, root, [n for n in found if not mutants.is_caught(found[n])], words, codes))

@@ -92,8 +92,8 @@ static inline void set_floats(struct built *b, enum dtype dtype, enum dtype cach
 	b->outputs[0].dtype = dtype;
 }
 
-/* Checks inputs and caches of the given dtypes: a correct reference passes, and mistakes are found that a comparison
- * with the bounds of a coarser dtype could miss. */
+/* Gives inputs and caches the dtypes `dtype` and `caches`. A correct reference must then pass, and each mistake of
+ * `hidden` must be found. These mistakes could pass if the tolerances were those of a coarser dtype. */
 static inline void expect_dtypes(const struct op *op, struct built *b, enum dtype dtype, enum dtype caches)
 {
 	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
@@ -133,8 +133,8 @@ static inline void expect_invalid(struct world *w, const char *input, int64_t in
 	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
 }
 
-/* Checks that op.check accepts the axes of `w` if the inputs have no data yet. Then sets axis `name` to `value`, and
- * checks that op.check rejects the axes, with a message that contains `word`. */
+/* Checks lengths of axes before the inputs have data: op.check must accept the axes of `w`. If axis `name` has the
+ * length `value`, op.check must reject the axes with a message that contains `word`. */
 static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
 {
 	struct tensor nothing[MAX_INPUTS];
@@ -210,8 +210,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets after offset `from` to the value of offset `from`. The queries from this value on then belong to no
- * sequence. Checks that their output is 0 and their lse -infinity. */
+/* Sets all offsets after offset `from` to the value of offset `from`, so that no sequence has the queries from this
+ * value on. Checks that the output of these queries is 0 and that their lse is -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];

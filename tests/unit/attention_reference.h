@@ -155,8 +155,8 @@ static inline void convert_rows(const struct emulation *m, const struct found *f
 	}
 }
 
-/* Like torch, replaces a negative index by an index that counts from the end. Returns false if the row does not exist:
- * torch would raise an error, so the emulation must end, and the mistake counts as caught. */
+/* Like torch, replaces a negative index by an index that counts from the end. Returns false if the row does not exist.
+ * In this case torch would raise an error, so the emulation must end, and the mistake counts as caught. */
 static inline bool readable(const struct attention_view *v, int64_t *row)
 {
 	if (*row < 0)

@@ -34,7 +34,7 @@ struct world {
 	int file_count;
 	const char *fails;   /* the definition whose cases fail; NULL: no case fails */
 	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds; NULL: every case takes 0 */
-	bool breaks;	     /* running the first dispatched case fails and ends the run */
+	bool breaks;	     /* the runner cannot start its first case, which ends the run */
 	int interrupt_after; /* SIGINT arrives after this number of results; 0: never */
 	bool full;	     /* storing a verdict fails */
 	/* The stored verdicts. */

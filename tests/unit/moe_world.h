@@ -47,7 +47,7 @@ static inline void add_weights(struct built *b, enum dtype hidden, enum dtype we
 static inline void add_block_scales(struct built *b, const char *first, const char *second)
 {
 	add_input(b, "hidden_states_scale", DTYPE_FLOAT32, "num_hidden_blocks seq_len");
-	/* the scale of gemm2 precedes the scale of gemm1, so only their axes distinguish the two */
+	/* the scale of gemm2 is listed before the scale of gemm1, so reftest must tell them apart by their axes */
 	add_input(b, "gemm2_weights_scale", DTYPE_FLOAT32, second);
 	add_input(b, "gemm1_weights_scale", DTYPE_FLOAT32, first);
 }

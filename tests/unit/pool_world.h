@@ -93,7 +93,8 @@ static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
 }
 
 /* Opens a pool with a changed runner.py: the Python code `patch` runs first, and the runner's module is its variable
- * `runner`. Sets `path` to a file that the caller deletes when the pool has started its last runner. */
+ * `runner`. The changed script is written to a temporary file, and `path` gets its name. The caller deletes the file
+ * when the pool has started its last runner. */
 static inline struct pool *open_patched_pool(const struct pool_options *options, const char *patch, char path[64])
 {
 	char *usual = strdup(getenv("REFTEST_RUNNER"));

@@ -30,7 +30,7 @@
 
 enum { WORLD_PATH = 256, WORDS = 12, RUN_LIMIT_S = 60, OUTPUT_MAX = 1 << 20, FILE_LIMIT = 8 << 20, KNOWN_MAX = 512 };
 
-/* A verdict as the store has it. */
+/* A stored verdict. */
 struct known {
 	struct digest subject, witness, text;
 	enum status status;
@@ -42,7 +42,7 @@ struct known_list {
 };
 
 struct world {
-	char base[WORLD_PATH - sizeof "/run"]; /* the folder that contains all files of the world */
+	char base[WORLD_PATH - sizeof "/run"]; /* the folder that contains all files of the test */
 	char root[WORLD_PATH]; /* the working directory of the program */
 	char build[PATH_MAX];
 	struct faults *faults;
@@ -156,8 +156,8 @@ static inline void define(const struct world *w, const char *name, const char *w
 	write_text(in_root(w, path), text);
 }
 
-/* The expected verdict of a definition: for the texts before an edit (first_texts) and after it (second_texts). The
- * edit keeps the sizes of the files. */
+/* A definition and its expected status. first_texts lists the definitions before an edit, and second_texts lists them
+ * after it. The edit does not change the sizes of the files. */
 struct expected {
 	const char *name, *status;
 };
@@ -260,8 +260,8 @@ static const char *printed(const struct buf *text)
 	return text->data == NULL ? "" : text->data;
 }
 
-/* Returns NULL if every definition has the correct verdict for its text. If not, returns a message about a definition
- * that has not. If `partly` is true, a definition may also have no verdict, because the run used --cached-only or
+/* Returns NULL if every definition has the correct verdict for its text, else a message about a definition whose
+ * verdict is wrong or missing. If `partly` is true, verdicts may be missing, because the run used --cached-only or
  * because a fault occurred. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {

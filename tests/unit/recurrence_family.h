@@ -36,12 +36,13 @@ struct family {
 	const struct op *op;
 	const struct family_problem *problems;
 	int count;
-	int packed; /* index of a problem with an optional state and cu_seqlens; some tests let a workload provide its
-		     * tensors */
+	int packed; /* the index of a problem with cu_seqlens and an optional state, for tests in which a workload
+		     * provides the tensors */
 	const struct refused *refused;
 	int refused_count;
-	/* Sets a Python scalar of problem number `scalar_of` to an invalid value. op.check must then reject the case
-	 * with a message that contains `scalar_part`. NULL if every value of the family's Python scalars is valid. */
+	/* spoil_scalar sets a Python scalar of problem number `scalar_of` to an invalid value. op.check must then
+	 * reject the case with a message that contains `scalar_part`. spoil_scalar is NULL if every value of the
+	 * family's Python scalars is valid. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
 	const char *scalar_part;
@@ -178,8 +179,8 @@ static inline void assert_forgets_all(const struct trial *t)
 	assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
 }
 
-/* Checks that some rows of q and k, but not all, are zeros. When a row of zeros is normalised, the result must be
- * defined. */
+/* Checks that the inputs show how a reference normalises a row of zeros: some rows of q and k, but not all, are
+ * zeros. */
 static inline void assert_rows_of_zeros(const struct trial *t)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);

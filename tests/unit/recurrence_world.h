@@ -145,7 +145,8 @@ static inline float activated(const struct emulation *m, int64_t place, int64_t 
 	return -rate * x;
 }
 
-/* Returns the logarithm of the factor by which a token decays key element j of the state of value head h. */
+/* A token multiplies key element j of the state of value head h by a decay factor. Returns the logarithm of this
+ * factor. */
 static inline float log_gate(const struct emulation *m, int64_t token, int64_t first, int64_t h, int64_t j)
 {
 	const struct recurrence_roles *roles = &m->roles;
@@ -320,8 +321,8 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 	}
 }
 
-/* Returns element v of the product of token i's row of `a` with the state that decays from before the chunk, where it
- * is `state`, to token i. */
+/* `state` is the state before the chunk. Decays this state up to token i, multiplies it by the vector `a` of token i,
+ * and returns element v of the product. */
 NOT_INSTRUMENTED
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)

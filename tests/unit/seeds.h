@@ -4,8 +4,8 @@
  * seed, and other builds use the number of seeds that the test names. Sanitized builds also plant only every
  * MISTAKE_STEP-th mistake, because a mistake changes only the emulated reference, and not the inputs, the ground truth
  * or the comparison. A test that damages each byte of a file damages only every BYTE_STEP-th byte in sanitized builds.
- * The step is odd, so that each of the 8 bits is damaged in some byte. The inner loops of emulated references are not
- * instrumented, because they are only test code. */
+ * In byte i, such a test flips bit i % 8. The step is odd, so that each of the 8 bits is flipped in some byte. The
+ * inner loops of emulated references are not instrumented, because they are only test code. */
 #ifndef REFTEST_TESTS_SEEDS_H
 #define REFTEST_TESTS_SEEDS_H
 

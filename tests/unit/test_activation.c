@@ -119,7 +119,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 		assert_right_passes(&activation_op, &problems[p], SEEDS, run, ways);
 }
 
-/* The problems of a mistake, by the activation of the problems. */
+/* Sets of problems, by activation (bit p stands for problem p). The table below states for each mistake the problems
+ * whose outputs it changes. */
 enum {
 	SILU = 1 | 1 << 3 | 1 << 5,
 	GELU = 1 << 1 | 1 << 4 | 1 << 6,

@@ -40,8 +40,8 @@ static const struct row table[] = {
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ, and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four ground truths: one differs from the other three; two pairs agree, and each ground truth differs from both of
-     * the other pair; or two differ from a third, and the fourth agrees with all. */
+    /* Four ground truths: one differs from the other three; a and b both differ from c and d; only c and d agree; b
+     * differs from c and d, and a agrees with all; or a differs from b, and c from d. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ, and no single ground truth is the outlier"},

@@ -209,8 +209,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "the modules of llama-3.1-8b cannot be "
 									  "divided evenly by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	/* 16 query heads and 2 kv heads on each device: qwen3-30b-a3b has 32 and 4 on two devices; llama-3.1-70b has 64
-	 * and 8 on four devices */
+	/* the definition has 16 query heads and 2 kv heads; qwen3-30b-a3b has as many on each of two devices (of 32 and
+	 * 4), and llama-3.1-70b on each of four devices (of 64 and 8) */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");

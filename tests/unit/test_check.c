@@ -1,5 +1,5 @@
-/* test_check - the functions with which a family checks inputs that a workload provides. Their messages give the
- * position and the value of the invalid element. Inputs that reftest fills in are not checked. */
+/* test_check - the functions with which a family checks inputs that a workload provides. The messages of these
+ * functions give the position and the value of the invalid element. Inputs that reftest fills in are not checked. */
 #include "tests/unit/trial.h"
 
 #include "kernels/core/input_check.h"

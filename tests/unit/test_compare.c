@@ -296,7 +296,8 @@ static void a_bound_of_zero_is_met_only_by_equality(void **state)
 	assert_int_equal(m.worst_count, 3);
 }
 
-/* Checks the list of worst places by brute force: for each entry, searches all places that are not in the list yet. */
+/* Checks the list of worst places by brute force: each entry must be the worst of all places that are not in the list
+ * yet. */
 static void assert_worst_places(const float *reference, const float *truth, int64_t elements, const struct metrics *m)
 {
 	bool *taken = calloc((size_t)elements, sizeof *taken);
@@ -352,8 +353,8 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	free(reference);
 }
 
-/* Let q be the next double below d / (1 + g). Finds numbers g and d for which the rounded product q * (1 + g) is at
- * least d, although q is less than d / (1 + g). Both g and d have few binary digits, so g + d is exact. */
+/* Let q be the next double below d / (1 + g). The exact product q * (1 + g) is less than d. Finds numbers g and d for
+ * which the rounded product is nevertheless at least d. Both g and d have few binary digits, so g + d is exact. */
 static void find_what_rounding_hides(double *g, double *d)
 {
 	for (*g = 2; *g < 4096; *g += 1)
@@ -367,8 +368,8 @@ static void find_what_rounding_hides(double *g, double *d)
 }
 
 /* Five places with the ratio q of find_what_rounding_hides fill the list of the worst places. One place in a later
- * block has the larger ratio d / (1 + g). A comparison of products does not show that this ratio is larger; only a
- * division shows it. */
+ * block has the ratio d / (1 + g), which is larger, so this place must get into the list. A program that compares
+ * products instead of ratios would not see that this ratio is larger than q. */
 static void a_place_that_rounding_hides_is_among_the_worst(void **state)
 {
 	enum { COUNT_OF_ALL = 3000, LATER = 2500 };

@@ -42,7 +42,7 @@ static void rows_are_fitted(void **state)
 	    {{"n==0 "}, 5, 8, 5, 0},
 	    {{"m % 5 == 0"}, 1, 8, 5, 8},
 	    {{"m % 128 == 0", "n == m * 4096 // 32"}, 4, 4, 128, 16384},
-	    {{"m == n * n + 1"}, 10, 3000, 10, 3},             /* a tensor with 9000001 rows would be too large */
+	    {{"m == n * n + 1"}, 10, 3000, 10, 3},             /* n changes, because m = 9000001 is too large */
 	};
 
 	(void)state;

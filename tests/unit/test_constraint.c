@@ -433,7 +433,8 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"table[indptr[0]].shape[0] == 2", CONSTRAINT_HOLDS, ""},
 	    {"indptr.shape[0] == 3", CONSTRAINT_UNKNOWN, "indptr.shape[0] == 3 needs len_indptr"},
 	    /* Operands are evaluated from left to right. A known left operand can determine the result although the
-	     * right one is unknown. If the left operand is unknown, the result is unknown. */
+	     * right one is unknown. If the left operand is unknown, the result is unknown, whatever the right one
+	     * is. */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
 	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,

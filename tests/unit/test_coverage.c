@@ -91,7 +91,8 @@ static void checklists_are_well_formed(void **state)
 
 /* ---- a case ---- */
 
-/* Returns the name of the entry that a case covers on axis `axis` of the family's checklist, or NULL. */
+/* A family's checklist has axes, and each axis has a list of values. Returns the name of the value that the case has on
+ * `axis`, or NULL if it has none of them. */
 static const char *covered(const struct op *op, const struct op_case *c, const char *axis)
 {
 	const struct coverage_view view = coverage_view_of(op, c);
@@ -107,7 +108,7 @@ static const char *covered(const struct op *op, const struct op_case *c, const c
 	return NULL;
 }
 
-/* The axes of a definition with a name that does not fit its shapes. */
+/* The axes of a definition whose name does not fit its shapes. */
 enum { BATCH, TOKENS, HEADS, V_HEADS, K, V, AXES };
 static const struct op_axis axes[AXES] = {
     [BATCH] = {"batch", true, 0},      [TOKENS] = {"tokens", true, 0}, [HEADS] = {"heads", false, 2},

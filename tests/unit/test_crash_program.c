@@ -95,7 +95,7 @@ static const char *hook_runs(bool mended)
 	return good ? NULL : "the hook is neither the old nor the new one";
 }
 
-/* Checks that git runs the user's earlier hook or, unless `mended` is true, reftest's hook. */
+/* Checks that git runs the user's earlier hook. If `mended` is false, git may also run reftest's hook. */
 static const char *old_hook_is_back(bool mended)
 {
 	struct buf text = {0};
@@ -119,7 +119,8 @@ static const char *new_hook_runs(bool mended)
 enum { UNBORN = 2 * 4096 }; /* a store that has never kept a verdict has at most this many bytes */
 
 /* Returns an error if an undamaged cache was set aside as cache.aside-`from` or under a higher number; else NULL.
- * Ignores small caches, because a crash during the creation of a cache leaves a torn cache, which may be set aside. */
+ * Ignores caches of at most UNBORN bytes: a crash during the creation of a cache leaves an incomplete cache, which a
+ * later run may set aside. */
 static const char *quarantine_only_below(int from)
 {
 	struct stat st;
@@ -178,7 +179,7 @@ static const struct scenario {
 	const struct expected *expected;
 	const struct known_list *before; /* the verdicts that must not be lost */
 	look *look;
-	/* The minimum number of calls at which a fault can occur; with fewer, the test fails. The exact number is not
+	/* A run without a fault must make at least this many calls at which a fault can occur. The exact number is not
 	 * known, because it depends on how many verdicts `verify` stores in one transaction. */
 	long least;
 } scenarios[] = {
@@ -418,8 +419,9 @@ static long run_one(const struct scenario *s, enum fault fault, long at, int cod
 
 static long run_scenario(const struct scenario *s)
 {
-	/* After a damaged or older cache was set aside, the run continues as in the first verify scenario. That
-	 * scenario is tried with every kind of fault, so this scenario is tried with only one kind. */
+	/* Two scenarios begin with a damaged or older cache. After it was set aside, the run does the same as in the
+	 * scenario "the first verify", which is tried with every kind of fault. Therefore the two are tried with only
+	 * one kind. */
 	enum fault last_fault = s->look == quarantine_kept || s->look == older_kept ? FAULT_BEFORE : FAULT_BACK;
 	long points = 0, calls;
 

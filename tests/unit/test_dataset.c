@@ -78,8 +78,8 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* Writes a random name of up to 13 bytes. Its characters are from a small set, which contains '-' and '.', because they
- * sort before '/', and one character that is not ASCII. */
+/* Writes a random name of up to 13 bytes. Its characters are from `letters`. These contain '-' and '.', because they
+ * sort before '/', and a character that is not ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
 	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};
@@ -93,7 +93,7 @@ static void any_name(uint32_t *state, char *out)
 }
 
 /* The order is correct for names with a common prefix of any length. The program compares the first eight bytes of two
- * names as one number, so some of the names differ within these bytes, and some after them. */
+ * names as one number, so some names of the test differ within these bytes, and some only after them. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};
@@ -131,7 +131,8 @@ static void any_names_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* The suffix of the file decides the order of these names: '.' sorts before letters, and ".json" before ".jsonl". */
+/* With these names, the order of the files depends on their suffixes: '.' sorts before letters, and ".json" before
+ * ".jsonl". */
 static void every_definition_gets_its_workload(void **state)
 {
 	static const char *const names[] = {"llama3",       "llama3.1",  "llama3-1", "llama3.json", "llama3.jsona",

@@ -53,8 +53,8 @@ static void files_that_keep_coming_are_gathered(void **state)
 	assert_true(debounce_defers(&debounce, 1004));
 	assert_true(debounce_defers(&debounce, 1003 + DEBOUNCE_MS - 1));
 	assert_false(debounce_defers(&debounce, 1003 + DEBOUNCE_MS));
-	assert_true(take(&debounce, 1003 + DEBOUNCE_MS, 1)); /* during a burst, even a change of one name belongs to the
-							      * open batch */
+	assert_true(take(&debounce, 1003 + DEBOUNCE_MS, 1)); /* the burst has not ended, so even a change of one name
+							      * joins its batch */
 	assert_int_equal(debounce_deadline(&debounce), 1003 + DEBOUNCE_MS + BURST_REST_MS);
 	debounce_rest(&debounce, 1003 + DEBOUNCE_MS + BURST_REST_MS - 1);
 	assert_false(debounce_seals(&debounce));

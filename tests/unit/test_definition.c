@@ -512,7 +512,7 @@ static void axes_are_computed_from_others(void **state)
 }
 
 /* The length of an axis may be an expression with other axes. To find axes that depend on themselves, reftest evaluates
- * the expressions with a batch of 1. */
+ * the expressions once with a batch of 1. A negative length is no error there. */
 static void an_axis_may_be_negative_for_small_lengths(void **state)
 {
 	struct arena arena = {0};
@@ -870,7 +870,7 @@ static void a_length_may_be_a_text_that_flashinfer_bench_converts(void **state)
 {
 	static const struct {
 		const char *value;
-		int64_t length; /* the length that is read; -1: the definition is refused */
+		int64_t length; /* the length that reftest reads; -1: it rejects the definition */
 	} texts[] = {
 	    {"\"+128\"", 128}, {"\" 128 \"", 128}, {"\"1_000\"", 1000}, {"\"128.0\"", 128}, {"\"007\"", 7},	 {"false", 0}, {"null", -1}, {"[]", -1},
 	    {"\"-0\"", 0},	 {"\"-1\"", -1},     {"\"_1\"", -1},	   {"\"1__0\"", -1},  {"\"1_\"", -1}, {"\"\"", -1},

@@ -1,5 +1,5 @@
 /* test_described_default - whether a description says that a value of a Python scalar, such as 0, stands for the
- * default of this scalar. An operation gives the same results with this value as with the default. */
+ * default of this scalar. With such a value, an operation gives the same results as with the default. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -25,7 +25,8 @@ static void words_say_that_an_operation_samples(void **state)
 	assert_false(samples("resample2", "Scales the rows", "status:draft"));
 }
 
-/* If a tag names a function as module.function, only the part after the module is examined. */
+/* If a tag names a function with its modules, as in "flashinfer.sampling.top_k_mask_logits", only the name of the
+ * function is examined. */
 static void modules_say_nothing(void **state)
 {
 	(void)state;

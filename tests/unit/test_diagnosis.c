@@ -22,15 +22,15 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* At most LARGER mistakes may leave the outputs of all these cases unchanged. A mistake does so if it shows only with
- * random draws, in cases above MOST_BYTES, or with other inputs. Sanitized builds have smaller cases, in which fewer
- * mistakes show, so there LARGER sets no limit. */
+/* At most LARGER mistakes may leave the outputs of all tested cases unchanged: those that show only with random draws,
+ * in cases above MOST_BYTES, or with other inputs. Sanitized builds test smaller cases, in which fewer mistakes show,
+ * so LARGER is no limit there. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 17 << 20, LARGER = SANITIZED ? SEEN : 20 };
 
 /* The rows of the tables of mistakes that were tried so far. */
 struct seen {
 	const struct op_mistake *rows[SEEN];
-	bool effect[SEEN]; /* the mistake of the row changed the outputs of a case */
+	bool effect[SEEN]; /* whether the mistake of the row changed the outputs of a tested case */
 	int count;
 };
 
@@ -66,7 +66,7 @@ static void round_outputs(const struct op_variation *v, struct world *w)
 	}
 }
 
-/* Returns true if the outputs `found` of a reference agree with the outputs of `v`, which have a planted mistake. */
+/* Returns true if the outputs `found` of a reference agree with the outputs of the variation `v`. */
 static bool explains(const struct world *w, const struct op_variation *v, const struct tensor *found)
 {
 	struct rule rules[2];
@@ -160,8 +160,7 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 			continue;
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
 			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
-			/* The oracle makes no random draws. Therefore its outputs differ from those of a correct
-			 * sampler. */
+			/* Operations that sample are skipped, because the oracle makes no random draws. */
 			if (op->samples == NULL || !op->samples(&w.c))
 				try_rows(&w, seen);
 			free_world(&w);
@@ -484,8 +483,8 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
-/* Runs a reference with the scale `small`, in place of which the reference uses 1, and with the scale 2, which it uses
- * correctly. Then diagnoses this reference. */
+/* Emulates a reference on two sets of inputs. For the scale 2, the reference is right. For the scale `small`, it uses
+ * the scale 1 instead. Then diagnoses this reference. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
 	const struct op_mistake none[] = {{.says = NULL}};

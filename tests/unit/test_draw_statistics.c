@@ -51,7 +51,8 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* False alarms are most frequent if all rows are equal. False alarms are rarer if every third row has another mean. */
+/* The test tries equal rows, with which false alarms are most frequent, and rows of which every third has another
+ * mean. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
@@ -71,10 +72,12 @@ static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(vo
 					         means[other], alarm, share);
 				largest = fmax(largest, alarm);
 			}
-	assert_true(largest > share / 100); /* the largest probability is at least a hundredth of the promised one */
+	assert_true(largest > share / 100); /* some probability is at least a hundredth of the bound, so the bound is
+					     * not far too high */
 }
 
-/* A draw from {0.4, 0.3, 0.2, 0.1}, with the vocabulary rotated by `row`. */
+/* Draws from the probabilities {0.4, 0.3, 0.2, 0.1} as a correct sampler does. In row r, the first of them belongs to
+ * token r % 4. */
 static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 {
 	static const double p[] = {0.4, 0.3, 0.2, 0.1};
@@ -117,7 +120,7 @@ static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **st
 }
 
 /* Checks that the odds of every suspect have the mean 1 if a correct sampler draws from the `count` probabilities `p`.
- * Sets asked[s] if the odds of suspect s differ between tokens. */
+ * Sets asked[s] to true if suspect s gives odds other than 1 to some token. */
 static void expect_mean_one(const double *p, int count, const struct filter_bounds *bounds, bool asked[DRAW_SUSPECTS])
 {
 	double mean[DRAW_SUSPECTS] = {0};
@@ -143,7 +146,7 @@ static void expect_mean_one(const double *p, int count, const struct filter_boun
 }
 
 /* With a correct sampler, the odds of a suspect have the mean 1, and the product of the odds over several rows has the
- * mean 1, too. Therefore the product is rarely large. */
+ * mean 1, too. Therefore the product is rarely large, and a large product shows a wrong sampler. */
 static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
 {
 	static const struct filter_bounds bounds[] = {
@@ -197,7 +200,7 @@ static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
 }
 
 /* In a race with the weights {2, 1} and uniform noise, the first token wins if its noise is less than twice the noise
- * of the other token. Therefore it wins three quarters of all races. */
+ * of the other token. Therefore the first token wins three quarters of all races. */
 static void a_race_with_uniform_noise_is_predicted(void **state)
 {
 	struct filter filter;

@@ -410,8 +410,8 @@ static void tables_are_valid_and_contain_difficult_lengths(void **state)
 	}
 }
 
-/* In the second set of input values, a table entry beyond the pages of a sequence is no valid page number. If a
- * workload provides the lengths of the sequences, every table entry refers to an existing page. Some zeros among the
+/* In the second set of input values, a table entry beyond the pages of a sequence is negative, i.e. no page number. If
+ * a workload provides the lengths of the sequences, every table entry refers to an existing page. Some zeros among the
  * keys are -0. */
 static void what_nobody_has_to_read_leads_nowhere(void **state)
 {
@@ -493,8 +493,8 @@ static void an_indexer_as_large_as_the_datasets_passes(void **state)
 	free_world(&w);
 }
 
-/* Checks that each mistake is caught in one of three cases. The inputs and the oracle's outputs are the same for all
- * mistakes. */
+/* Checks that each mistake is caught in at least one of three cases, two small ones and a medium one. All mistakes are
+ * tried on the same inputs. */
 static void expect_indexers_caught(struct built *b, uint64_t seed)
 {
 	bool caught[WRONGS] = {[RIGHT] = true};
@@ -585,7 +585,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 		int64_t length = attention_integer(&w.in[3], 0);
 
 		for (int64_t j = (int64_t)seed % 3; j < length;
-		     /* with some seeds fewer keys get such a scale than are chosen, with others more */
+		     /* every second to sixth key gets the scale `odd`: with some seeds fewer keys than are chosen, with
+		      * others more */
 		     j += 2 + (int64_t)seed % 5) {
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 

@@ -314,8 +314,9 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A process may map a file for writing. Its second write through the shared mapping does not change the times of the
- * file. While such a mapping exists, equal times in the file's stat do not prove that the file is unchanged. */
+/* A process may map a file for writing. The first write through the shared mapping changes the times of the file, but a
+ * second write does not. While such a mapping exists, equal times in the file's stat do not prove that the file is
+ * unchanged. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {
 	char path[] = "/tmp/reftest-test-mapped-XXXXXX";

@@ -60,8 +60,8 @@ static const struct dataset_file *make_files(struct scene *scene, const char *pa
 	return files;
 }
 
-/* The store also has records of these files, which are not in the dataset. Their names sort before, between and after
- * those of the dataset's files. */
+/* The store also has records of these files, which are not in the dataset. In the order of names, these files are
+ * before, between and after the files of the dataset. */
 static const char *const others[] = {"a", "definitions/a/0/x", "u", "workloads/", "workloads/a/00001", "workloads/z", "x"};
 
 static void make_scene(struct scene *scene, int definitions, int workloads)

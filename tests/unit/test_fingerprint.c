@@ -86,7 +86,7 @@ static void the_order_of_axes_inputs_and_constraints_leaves_no_trace(void **stat
 
 	s.axes[0] = s.axes[1];
 	s.axes[1] = axis;
-	for (int i = 0; i < 2; i++) { /* the axes were swapped, so the shapes get the new indices of the same axes */
+	for (int i = 0; i < 2; i++) { /* the axes were swapped, so the shapes must refer to them by their new indices */
 		s.inputs[0].axis[i] = s.outputs[0].axis[i] = 1 - i;
 		s.inputs[1].axis[0] = 0;
 	}

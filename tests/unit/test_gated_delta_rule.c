@@ -26,8 +26,8 @@ static const struct family_problem problems[] = {
                 "bf116717d9f93159f42e4391850ccb09", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
-/* Asks for a doubled beta, where beta is not the result of a sigmoid. reftest rejects this problem, because some
- * implementations double such a beta and others do not. */
+/* Asks for a doubled beta without a sigmoid. reftest rejects this problem, because some implementations double a beta
+ * that is not the result of a sigmoid, and others do not. */
 static void double_without_a_sigmoid(struct trial *t, const struct recurrence_roles *roles)
 {
 	t->c.scalar[roles->doubled] = 1;

@@ -404,7 +404,8 @@ static void slots_lie_where_bytes_end(void **state)
 		}
 }
 
-/* A pool of small states has more slots than one byte can count. Other pools have only a few unused slots. */
+/* A pool with small states has so many slots that a slot number needs more than one byte. Pools with large states have
+ * only a few unused slots. */
 static void pools_are_large_where_states_are_small(void **state)
 {
 	(void)state;
@@ -510,7 +511,8 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }
 
-/* Inputs without a defined result are rejected: NaN in any input, and a row of zeros that is normalised. */
+/* Inputs without a defined result are rejected: NaN in any input, and zeros in a whole row that the operation
+ * normalises. */
 static void numbers_that_nothing_follows_from_are_refused(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);

@@ -245,7 +245,7 @@ static bool caught_on(const struct op_problem *problem, enum mistake mistake, ui
 	bool found = false;
 
 	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !found; size++) {
-		/* uses only the first medium case, because it has the most rows of the cases that run fast */
+		/* uses only the first medium case; no other case that runs fast has as many rows */
 		int room = size == SIZE_SMALL ? 2 : 1;
 		int count = gemm_op.sizes(problem, gemm_op.match(problem, NULL), (enum op_size)size, axis, room);
 
@@ -593,8 +593,8 @@ static void assert_truth_is_that_of_double_sums(const struct world *w)
 	}
 }
 
-/* The oracle sums products of the second set of input values in float. If float cannot represent a sum, the oracle uses
- * double. */
+/* The oracle sums products of the second set of input values in float. If float cannot represent a sum exactly, the
+ * oracle uses double. */
 static void sums_of_the_second_set_are_those_of_double(void **state)
 {
 	(void)state;
@@ -632,8 +632,8 @@ static void a_comes_second_and_activations_of_rank_three_are_recognised(void **s
 	p.output.rank = 3;
 	memcpy(p.output.axis, (int[]){0, 3, 1}, 3 * sizeof(int));
 	assert_int_equal(gemm_op.match(&p.problem, NULL), GEMM_NN);
-	/* a leading axis has length 4, so 127 rows become 128; then two of the nine cases are equal, and eight are
-	 * left */
+	/* the leading axis has length 4, so the case with 127 rows gets 128 rows; two of the nine cases are then equal,
+	 * and eight different cases remain */
 	assert_int_equal(gemm_op.sizes(&p.problem, GEMM_NN, SIZE_MEDIUM, axis, 9), 8);
 	assert_true(axis[0] * axis[3] >= 513);
 	make_world(&w, &p.problem, axis, 0);

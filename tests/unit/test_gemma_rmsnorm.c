@@ -122,7 +122,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 		assert_right_passes(&gemma_rmsnorm_op, &problems[p], SEEDS, run, ways);
 }
 
-/* The problems of a mistake: all, or those that also add a residual. */
+/* Sets of problems (bit p stands for problem p): all problems, and those that also add a residual. */
 enum { EVERY = 63, FUSED = 3 << FIRST_FUSED };
 
 static const struct planted_mistake mistakes[] = {

@@ -376,8 +376,8 @@ static void wide_indices_are_looked_at_whole(void **state)
 	expect_passes(&gqa_paged_op, &b.problem, 3);
 }
 
-/* reftest computes the tolerance rule of a case before it knows whether the case fits into memory. Therefore this
- * computation must need less memory than the case. */
+/* reftest computes the tolerance rule of a case before it knows whether the case fits into memory. Therefore the
+ * computation of the rule must need less memory than the case. */
 static void bounds_of_a_case_without_end_are_found_at_once(void **state)
 {
 	const int64_t endless[] = {INT64_C(1) << 40, (INT64_C(1) << 40) + 1, INT64_C(1) << 45, INT64_C(1) << 40};

@@ -1,5 +1,5 @@
-/* test_ground_truth_api - the library from which other programs get the ground truth. It computes the same numbers as
- * reftest itself, rejects invalid arguments, and never writes beyond a buffer. */
+/* test_ground_truth_api - the library from which other programs get the ground truth. The library computes the same
+ * numbers as reftest itself, rejects invalid arguments, and never writes beyond a buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, these are the libraries whose tables
+/* test_ground_truths - which ground truths a run uses for an op family. On a GPU, a run uses the libraries whose tables
  * list the family, unless --ground-truth excludes them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,8 +90,8 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* A dataset may have a ground truth of its own. It is used for each definition without a family. For a definition with
- * a family, it is used only on request. */
+/* A dataset may have a ground truth of its own. A run uses this ground truth for each definition without a family. For
+ * a definition with a family, a run uses it only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};

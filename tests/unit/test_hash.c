@@ -1,5 +1,5 @@
-/* test_hash - digests are those of XXH3-128. They are the same on every machine, and do not depend on the pieces in
- * which the bytes are passed. */
+/* test_hash - digests are those of XXH3-128. The digests are the same on every machine, and do not depend on the pieces
+ * in which the bytes are passed. */
 #include "base/hash.h"
 
 #include <setjmp.h>

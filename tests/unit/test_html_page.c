@@ -160,7 +160,8 @@ static const char *place_of(const char *list, const char *name, struct arena *ar
 	return strstr(list, word);
 }
 
-/* The page's script lists the statuses by severity, and gives a colour to each status that does not count as wrong. */
+/* The page's script must list all statuses by severity, and must give a colour to each status that does not count as
+ * wrong. */
 static void the_page_knows_every_status(void **state)
 {
 	struct world *w = *state;

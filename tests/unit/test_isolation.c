@@ -1,6 +1,7 @@
 /* test_isolation - checks which tasks may keep their runner and which tasks may have several runners. It tests only
  * that part of the decision which depends on the task itself. It also checks how the pool uses the answers of the
- * process that reads reference sources (the reader). Here a socket replaces the reader, and no process is started. */
+ * reader, the process that reads the source code of references. In this test, a socket replaces the reader, and no
+ * process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

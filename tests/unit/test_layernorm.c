@@ -139,7 +139,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 		assert_right_passes(&layernorm_op, &problems[p], SEEDS, run, ways);
 }
 
-/* The problems of a mistake: all, those with a bias, or the one whose output is not rounded to 16 bits. */
+/* Sets of problems (bit p stands for problem p): all problems, those with a bias, and the one whose output is not
+ * rounded to 16 bits. */
 enum { EVERY = 31, BIASED = EVERY & ~(1 << UNBIASED), FLOAT32 = 1 << WIDE };
 
 static const struct planted_mistake mistakes[] = {

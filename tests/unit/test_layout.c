@@ -9,8 +9,9 @@
 
 #include "workers/protocol/layout.h"
 
-/* The sizes of the tensors. The second layout reverses the order of the tensors and shifts them. If a tensor would keep
- * its address, as in some of these lists, the layout tries larger shifts. */
+/* The sizes of the tensors. The second layout must give every tensor another address than the first layout. It reverses
+ * the order of the tensors and shifts them. If a tensor still gets the same address, the layout tries a larger
+ * shift. */
 static const struct {
 	int count;
 	int64_t bytes[4];
@@ -18,7 +19,7 @@ static const struct {
     {0, {0}},
     {1, {1}},
     {1, {0}},
-    {2, {512, 4096}}, /* with the smallest shift, 3 * LAYOUT_ALIGN, the second tensor would keep its address */
+    {2, {512, 4096}}, /* the smallest shift, 3 * LAYOUT_ALIGN, would give the second tensor the same address */
     {3, {1000, 1000, 1000}},
     {4, {0, 0, 0, 0}},
     {4, {256, 255, 257, 8192}},

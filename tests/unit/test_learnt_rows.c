@@ -115,8 +115,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* If a case passed because it agrees with a ground truth, the check of rows cannot change this. If a case was not
- * compared with a ground truth and has the status "checked", rows that depend on each other are a finding. */
+/* If a case passed because it agrees with a ground truth, the check `rows` does not change its status. If the run asked
+ * for checks, the case gets a finding instead. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

@@ -25,7 +25,8 @@ enum { PROCESSES = 8, ROUNDS = 150 };
 
 /* Memory that the processes of a test share. */
 struct counts {
-	atomic_int taken, waited; /* calls of pthread_mutex_lock on mutexes that processes share; those that had to wait */
+	atomic_int taken, waited; /* the number of calls of pthread_mutex_lock on mutexes that processes share, and the
+				   * number of those calls that had to wait */
 };
 
 static struct counts *counts;

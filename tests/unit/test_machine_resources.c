@@ -263,8 +263,8 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 	arena_free(&arena);
 }
 
-/* A Python program, the provider, reports which libraries can compute ground truths. Its report is stored, and reused
- * until a file of the provider changes. Changes of other files do not matter. */
+/* A Python program, the provider, reports which libraries can compute ground truths. reftest stores the report of the
+ * provider, and uses it again until a file of the provider changes. Changes of other files do not matter. */
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {

@@ -102,7 +102,7 @@ static float value(const struct emulation *m, int input, int64_t index)
 	return input < 0 || m->t->in[input].data == NULL ? 0 : get(&m->t->in[input], index);
 }
 
-/* Returns the weight of element i of a head. Some weights have only one value for each head. */
+/* Returns the weight of element i of a head. A weight of rank 1 has one value for all elements of a head. */
 static float weight(const struct emulation *m, int input, int64_t h, int64_t i, bool transposed)
 {
 	bool by_head = input >= 0 && m->t->in[input].rank == 1;
@@ -134,8 +134,8 @@ static float decay_of(const struct emulation *m, int64_t h, int64_t i, int64_t j
 	return m->mistake == DECAY_LEFT_OUT ? 1 : expf(m->mistake == DECAY_WITHOUT_STEP ? a : a * step);
 }
 
-/* Computes one element of one head. Reads the state with index `from`, and writes the state with index `to`. If `to` is
- * negative, writes no state. */
+/* Computes one element of one head. Reads the state with index `from`. Writes the state with index `to`, or no state if
+ * `to` is negative. */
 static float emulate_row(const struct emulation *m, int64_t n, int64_t h, int64_t i, int64_t from, int64_t to)
 {
 	const struct ssu_extent *e = &m->e;
@@ -242,7 +242,7 @@ static void what_is_optional_may_be_absent(void **state)
 		t.in[absent[i]].data = NULL;
 		t.c.absent |= UINT64_C(1) << absent[i];
 	}
-	for (int i = 0; i < t.problem->input_count; i++) /* without slots, no sequence is padding */
+	for (int i = 0; i < t.problem->input_count; i++) /* fills again, because without slots no sequence is padding */
 		if (t.in[i].data != NULL)
 			assert_int_equal(mamba_ssu_op.fill(&t.c, i, &t.in[i], &err), 0);
 	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), 0);

@@ -69,9 +69,9 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	buf_free(&fields);
 }
 
-/* Writes the answer of a worker with write_answer, and if `spoil`, changes a character of its only verdict. Then checks
- * this verdict, as a build whose checker digest is "ours" checks it. Returns the message, which is "" if the verdict is
- * accepted. */
+/* Writes the answer of a worker with write_answer. If `spoil` is true, changes a character of its only verdict. Then
+ * calls merge_check for this verdict; the checker digest of this build is "ours". Returns the message, which is "" if
+ * the verdict is accepted. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};

@@ -29,7 +29,7 @@ static struct output right(void)
 	return o;
 }
 
-/* Returns the name of the region, or "" if there is none. */
+/* Returns the name of the region in which the output differs, or "" if no region is named. */
 static const char *region(struct output *o)
 {
 	static char text[256];

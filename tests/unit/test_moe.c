@@ -211,8 +211,8 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			if (t % 8 == 3 || (t >= 16 && t % 2 != 0))
 				assert_int_equal(here, 0);
 		}
-		assert_in_range(company, 250, 264); /* so many tokens should have a local expert: 14 of the first 16
-						     * tokens, then every second token */
+		assert_in_range(company, 250, 264); /* 14 of the first 16 tokens should have a local expert, and then
+						     * about every second token */
 		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;

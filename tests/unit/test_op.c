@@ -103,13 +103,12 @@ static void words_of_a_definition_name_its_family(void **state)
 	    {"odd", "A matrix multiplication in float16.", 0, MATCHED_BY_WORDS},
 	    {"odd", NULL, 2, MATCHED_BY_WORDS},
 	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* "gemm" is not a whole word of the name */
-	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* the name also has a word for another operation */
+	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* "relu" is a word for another operation */
 	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
 	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* the name has words of two families */
 	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* the name has a word of one family, the description a
 								  * word of another */
-	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the name has the word of a family that needs other
-								  * shapes */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* the family rmsnorm needs other shapes */
 	};
 
 	(void)state;

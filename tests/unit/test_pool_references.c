@@ -166,7 +166,7 @@ static void what_a_reference_uses_outside_its_process_is_reported(void **state)
 	expect_that_uses_are_reported(state);
 }
 
-/* A runner that waits for its first reference has time to warm up, and its warm-up installs the audit hook early. What
+/* While a runner waits for its first reference, it warms up, and the warm-up already installs the audit hook. What
  * happens between the warm-up and the load of the reference is not reported. */
 static void a_warm_runner_reports_what_its_reference_uses(void **state)
 {
@@ -217,8 +217,8 @@ static void garbage_is_collected(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* The third run repeats the first set of input values. Before this run, every random generator that a reference may use
- * gets another seed. */
+/* In the third run of a reference, the inputs have the same values as in the first run, but every random generator that
+ * a reference may use has another seed. */
 static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
 {
 	static const char *const random[] = {
@@ -505,8 +505,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Each limit has its own reason (enum reason). The reason is the same, whether run() reaches the limit or the loading
- * of the reference does. A verdict with such a reason is never stored. */
+/* Each limit has its own reason (enum reason). The reason does not depend on whether the limit is reached in run() or
+ * while the reference is loaded. A verdict with such a reason is never stored. */
 static void each_limit_is_told(void **state)
 {
 	static const struct {
@@ -544,8 +544,8 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
-/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. The same is true of
- * blocks that are larger than malloc's largest mmap threshold. */
+/* If a tensor is freed, the next tensor uses its memory, and the kernel need not supply new pages. Even a block that is
+ * larger than malloc's largest mmap threshold is used again. */
 static void freed_memory_is_reused_by_the_next_tensor(void **state)
 {
 	struct pool_result result = verify(
@@ -559,7 +559,8 @@ static void freed_memory_is_reused_by_the_next_tensor(void **state)
 	expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: True True");
 }
 
-/* Holes in the heap matter only if the limit is small, and only a user can set such a limit. */
+/* The default limits of memory leave room for holes in the heap. A smaller limit, which a user sets, may leave too
+ * little room. */
 static void every_default_limit_has_room(void **state)
 {
 	(void)state;
@@ -569,7 +570,7 @@ static void every_default_limit_has_room(void **state)
 }
 
 /* A new tensor fits into the memory of a freed tensor of the same size, even if small tensors were created in between.
- * The runner needs settings of malloc for this: without them, about every second heap grows by 2 GiB. */
+ * This is the effect of the runner's settings of malloc. Without them, about every second heap would grow by 2 GiB. */
 static void freed_tensors_leave_no_holes(void **state)
 {
 	const char *reference =
@@ -647,8 +648,8 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	/* A forked copy of the runner returns from run() while the third run is in progress. In that run, the tensors
-	 * have other addresses. */
+	/* A forked copy of the runner returns from run() while the third run is in progress, in which the tensors have
+	 * other addresses than in the first run. */
 	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
 	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
 	                                                "    elif n == 3: time.sleep(0.6)\n    return y\n");
@@ -660,13 +661,14 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Python code for references. It defines parent(pid), which returns the parent process of pid, or 0 if process pid does
- * not exist. */
+/* Python code for references. The code defines parent(pid), which returns the parent process of pid, or 0 if process
+ * pid does not exist. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference tries to kill every process of this user. If the sandbox can prevent this on this machine, no other
- * process ends. If not, the pool loses its judge and its zygote, and tries the case again while no other case runs. */
+/* The reference tries to kill every process of this user. On a machine whose sandbox prevents this, no other process
+ * ends. On other machines, the pool loses its judge and its zygote, and tries the case again while no other case
+ * runs. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -723,9 +725,9 @@ static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 	assert_true(patience > 0);
 }
 
-/* A reference that searches its arena for a mark that an earlier run of it wrote. It reports the arena's memfd and the
- * number of marks. The reference then writes this mark into the arena. It also starts a process that writes the mark
- * again and again until the process is killed. */
+/* A reference that searches its arena for the words "left behind", which an earlier run may have written there. It
+ * reports how often it finds them, and the inode of the arena's memfd. Before that, it writes the words into the arena,
+ * and starts a process that writes them again and again until the process is killed. */
 #define LEAVES_BYTES HEAD "import gc\n" RUN \
 	"    arena = next(o.map for o in gc.get_objects() if type(o).__name__ == 'Arena' and hasattr(o, 'map'))\n" \
 	"    inode = next(line.split()[4] for line in open('/proc/self/maps') if 'reftest-arena' in line)\n" \

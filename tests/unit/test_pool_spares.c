@@ -6,8 +6,8 @@
 
 enum { SLOW_S = 2, SPARES = 3 };
 
-/* Patches for runner.py. With SLOW, a runner needs SLOW_S seconds to become ready, as on a GPU. With LONG, a ready
- * runner warms up for another minute. With FAILING, this further warm-up fails. */
+/* Patches for runner.py. With SLOW, a runner needs SLOW_S seconds to become ready, as on a GPU. With LONG, a runner
+ * that is ready goes on with its warm-up for another minute. With FAILING, the warm-up of a ready runner fails. */
 #define SLOW "warm_up = runner.warm_up\n" "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
 #define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
 #define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"

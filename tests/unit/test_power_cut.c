@@ -2,8 +2,8 @@
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
  *   contents   the disk has all bytes that were synced; of the sectors with unsynced bytes, it has all, some or none
- *   names      the disk has the changes of names up to some call, at least up to the last sync of a folder or of a new
- *              file
+ *   names      changes of names reach the disk in order: the disk has all changes before some call; this call is not
+ *              before the last sync of a folder or of a new file
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
  * cache if the cache was synced after the run. No verdict is wrong, an exported file has its old or its new content,
@@ -230,16 +230,16 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* some sectors of an unsynced write reach the disk, or none */
+	} else if (draw(3) != 0) { /* of an unsynced write, any sectors may reach the disk */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);
 	}
 }
 
-/* Returns n if all changes of names by the first n operations are on the disk when the power fails before operation
- * `cut`. These changes reach the disk in order. The sync of a folder writes all earlier changes to the disk. The sync
- * of a file writes at least the creation of this file and the changes before it. */
+/* The power fails before operation `cut`. Returns a number n: all changes of names by the first n operations are
+ * certainly on the disk. Such changes reach the disk in order. The sync of a folder writes all earlier changes to the
+ * disk. The sync of a file writes at least the change that created the file, and all changes before it. */
 static int names_synced(int cut)
 {
 	int certain = 0;
@@ -387,7 +387,7 @@ static const struct scenario {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-static struct known_list after[RUNS + 1]; /* after[i]: the verdicts that were stored before run i */
+static struct known_list after[RUNS + 1]; /* after[i]: the verdicts that are stored after the first i runs */
 
 static void play(const struct scenario *s)
 {
@@ -441,8 +441,8 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-/* A generated file is synced before it gets its name, so a power failure leaves no incomplete file. (The program would
- * treat an incomplete file as an edited one.) The next run writes missing files again. */
+/* A generated file is synced before it gets its name. Therefore a power failure leaves no incomplete file, which the
+ * program would treat as an edited one. The next run writes missing files again. */
 static const char *made_again(void)
 {
 	static const char path[] = "tests/references/test_gemm.py";

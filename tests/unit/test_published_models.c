@@ -43,7 +43,7 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 
 	(void)state;
 	assert_true(model_number("llama-3.1-8b-instruct", "hidden_size", &value) && value == 4096);
-	/* this number is not in the row that lists the aliases, because it comes from another source */
+	/* rms_norm_eps is not in the row that lists the aliases of the model, because it comes from another source */
 	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
 	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
 	/* the tags of definitions often write the name with these capitals */
@@ -92,7 +92,8 @@ static void check_rows(const cJSON *models)
 }
 
 /* Checks the table itself: every entry has a model, a source and numbers, and every epsilon is small. A model may have
- * several entries, because its fields come from several sources. No two entries may have the same field. */
+ * several entries, because its fields come from several sources. Two entries of the same model must not have the same
+ * field. */
 static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
 {
 	struct buf text = {0};

@@ -1,5 +1,5 @@
-/* test_python_dependencies - a scan of the words in a reference's source code. It finds out whether the reference can
- * depend on more than its source code and its inputs. */
+/* test_python_dependencies - a scan of the words in a reference's source code. The scan finds out whether the reference
+ * can depend on more than its source code and its inputs. */
 #include "cache/python_dependencies.h"
 
 #include <setjmp.h>

@@ -38,12 +38,12 @@ enum way {
 	BY_FACTOR,     /* a correct way: x * (448 / amax) */
 	BY_RECIPROCAL, /* a correct way: x * (1 / s) */
 	BY_CONSTANT,   /* a correct way: s = amax * (1 / 448), then x / s */
-	/* a correct way: if s is not a power of two, s is off by one unit in the last place, and the quotient by two
-	 * units */
+	/* an accepted way: unless s is a power of two, s is wrong by one unit in the last place, and the quotient by
+	 * two units */
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* uses only the first groups of the tensor, to save time; this is wrong, too */
+	OF_THE_TENSOR, /* one scale for the whole tensor; to save time, only for its first groups */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -201,8 +201,8 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 	}
 }
 
-/* If a quotient is so near a tie that rounding errors decide, both neighbours pass. If scale and quotient are exact,
- * only the correct neighbour passes. */
+/* If a quotient is so near the middle of two codes that rounding errors decide which code is nearer, both codes pass.
+ * If scale and quotient are exact, only the correctly rounded code passes. */
 static void either_neighbour_of_a_tie_passes_where_the_scale_is_rounded(void **state)
 {
 	static const struct {
@@ -293,8 +293,8 @@ static void an_unattested_floor_is_seen_in_the_reference(void **state)
 			assert_int_equal(OP->oracle(&t.c, t.in, t.out, NULL), 0);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), 0);
 			assert_true(fabs(found[0].value - floors[i]) <= 1e-9 * floors[i]);
-			/* Without a floor, a group of zeros has scale 0. op.probe accepts this scale only if the scales
-			 * of groups of tiny numbers show no floor, either. */
+			/* Now all outputs are zeros, so a group of zeros has scale 0, as if the scale had no floor.
+			 * op.probe accepts this only if no group of tiny numbers has a scale that contradicts it. */
 			trial_spoil(&t, true, false);
 			assert_int_equal(OP->probe(&t.c, t.in, t.out, found, NULL), p == 0 ? 0 : -1);
 			t.c.constants[0].value = 1.234e-9;

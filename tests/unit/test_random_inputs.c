@@ -62,9 +62,9 @@ static void philox_agrees_with_a_second_implementation(void **state)
 	}
 }
 
-/* philox_run writes the words of its blocks and nothing else. This holds for every number of blocks, even if it is no
- * multiple of the vector length. In some calls, the upper 32 bits of the block number change from one block to the
- * next. */
+/* philox_run writes the words of its blocks and nothing else. This must be so for every number of blocks, even if the
+ * number is no multiple of the vector length. In some calls, the upper 32 bits of the block number change from one
+ * block to the next. */
 static void a_run_has_the_words_of_its_blocks(void **state)
 {
 	enum { MOST = 131 };

@@ -49,7 +49,8 @@ struct subject {
 	int cases;
 };
 
-/* A definition whose constraints exclude lengths that its family would choose. Its default cases have shorter ones. */
+/* A definition whose constraints exclude lengths that its family would choose, and the shorter lengths that its default
+ * cases have instead. */
 static const struct shorter {
 	const char *definition, *axis;
 	int64_t block; /* the largest block size that these cases test */
@@ -118,8 +119,8 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 }
 
 /* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
- * `last` case, always returns true, because a later case may have different values. The scalar need not differ in every
- * case: only a case with equal scalars reveals a reference that caches its result by the scalar. */
+ * `last` case, always returns true, because a later case may have different values. One such case is enough: if the
+ * scalar differed in every case, no case would reveal a reference that caches its result by the scalar. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])
@@ -178,8 +179,9 @@ static void check_blocks(const struct subject *s, int axis, int64_t block)
 			         s->problem.axes[axis].name, (double)block, NAN);
 }
 
-/* Returns the largest block size for which the cases have both lengths. It is smaller than op_reach.block if the
- * definition's constraints exclude lengths that the family would choose. */
+/* Returns the largest block size for which one case has a multiple of the block size as length, and another case one
+ * more than a multiple. It is smaller than op_reach.block if the definition's constraints exclude lengths that the
+ * family would choose. */
 static int64_t block_of_cases(const struct subject *s, int axis)
 {
 	int64_t block = s->op->reach(&s->problem, s->variant, axis).block;

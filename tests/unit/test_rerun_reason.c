@@ -58,8 +58,8 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 }
 
 /* A stored verdict lists the ground truths that were tried in turn; the last one in the list determined the verdict.
- * The verdict is accepted if this run would call the same ground truths. If the reference is compared with all ground
- * truths, all of them must be the same as in the stored verdict. */
+ * The verdict is accepted if this run would call the same ground truths. A run that compares references with all ground
+ * truths accepts the verdict only if it would call exactly those in the list. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
@@ -123,8 +123,8 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                 RERUN_RUN);
 }
 
-/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. The digest of
- * builtin must be the same on both machines. */
+/* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. But if builtin
+ * computed it, the digest of builtin must be the same on both machines. */
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
 	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};
@@ -141,8 +141,9 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
 }
 
-/* The only ground truth of a verdict may be coarse, i.e. less exact than the tolerances demand. The verdict is accepted
- * if this run would call no other ground truth. If this run would also call builtin, the case runs again. */
+/* The only ground truth of a verdict may be coarse, i.e. less exact than the tolerances demand. A run accepts the
+ * verdict if this ground truth is the only one that it can use. If the run can also use builtin, the case runs
+ * again. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
@@ -276,7 +277,7 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	without.torch = without.containment = NULL;
 	without.status = STATUS_INVALID;
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_CACHED);
-	without.status = STATUS_PASSED; /* if the case passed, its reference ran */
+	without.status = STATUS_PASSED; /* a case cannot pass unless its reference ran */
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_RUN);
 	without.status = STATUS_INVALID;
 	without.torch = unknown.torch;
@@ -325,7 +326,8 @@ static void force_runs_and_cached_only_does_not(void **state)
 	expect(&forced, "builtin", "v1", STORED(&on_cpu), RERUN_RUN, -1, "--force");
 	expect(&looking, "builtin", "v1", STORED(&on_gpu), RERUN_NOT_CACHED, -1, "is from sm_90");
 	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "on cpu");
-	/* the commands refuse this combination; rerun_case obeys the stricter option */
+	/* no command accepts --cached-only with --force; rerun_case then neither accepts the verdict nor runs the
+	 * case */
 	looking.force = true;
 	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_NOT_CACHED, -1, "--force");
 }

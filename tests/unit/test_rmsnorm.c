@@ -429,11 +429,11 @@ static void round_twice(struct world *w)
 	free(x);
 }
 
-/* If a case has only one row, all correct ways of rounding give the same bits for its second set of input values.
- * Therefore an error of half a unit of the output's dtype is visible. */
+/* In the second set of input values, a case with only one row is exact: all correct ways of rounding give the same
+ * bits. Therefore even a mistake that changes the output by half a unit of its dtype is found. */
 static void the_exact_row_shows_half_a_unit(void **state)
 {
-	static const int64_t most[] = {128, 1024}; /* the number of columns for bfloat16 and for float16 */
+	static const int64_t most[] = {128, 1024}; /* the length of the row: for bfloat16, and for float16 */
 
 	(void)state;
 	for (int d = 0; d < 2; d++)
@@ -455,8 +455,8 @@ static void the_exact_row_shows_half_a_unit(void **state)
 			}
 }
 
-/* Computes the row in which `column` has a spike, as a reference whose mean leaves out this column. Returns true if the
- * comparison of this row fails. */
+/* Computes the row in which `column` has a spike, with the mistake that the mean leaves out this column. Returns true
+ * if the comparison of this row fails. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
 	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;

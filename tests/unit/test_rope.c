@@ -108,7 +108,7 @@ static float parameter(const struct trial *t, int n, float hidden)
 	return input >= 0 ? (float)t->c.scalar[input] : hidden;
 }
 
-/* Returns the frequency, as a reference in float32 computes it. */
+/* Returns the frequency of the rotation with index i, as a reference in float32 computes it. */
 static float frequency(const struct trial *t, int64_t i, int64_t rotary_dim, enum mistake mistake)
 {
 	bool llama = (t->c.variant & ROPE_LLAMA31) != 0, qwen = t->problem == &problems[QWEN];

@@ -62,8 +62,8 @@ static void what_is_up_to_date_is_neither_read_nor_run(void **state)
 	world_end(w);
 }
 
-/* The stored summary of an earlier run is found whatever reftest.toml says, so the tolerances of reftest.toml must be
- * compared separately. */
+/* reftest finds the stored summary of an earlier run even if the tolerances in reftest.toml have changed. Therefore it
+ * must compare these tolerances separately. */
 static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
 {
 	struct world *w = *state;

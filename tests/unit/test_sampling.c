@@ -102,8 +102,8 @@ static int by_value(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tokens in the tail of
- * a row all have the smallest probability and stay in their order, so only the other tokens are compared. */
+/* Sorts tokens, which are in the order of the vocabulary, from the most to the least likely. The tokens with the
+ * smallest probability of the row stay in the order of the vocabulary, so only the other tokens need to be sorted. */
 static void sort_by_value(struct token *tokens, int64_t count)
 {
 	struct token *tail = malloc((size_t)(count + 1) * sizeof *tail);
@@ -177,8 +177,8 @@ static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, 
 	return kept;
 }
 
-/* Finds the tokens of a row that a reference in float32 keeps. They are sorted from the most to the least likely token,
- * and not yet renormalised after top-p. */
+/* Finds the tokens of a row that a reference in float32 keeps. The result is sorted from the most to the least likely
+ * token. Its probabilities are not yet renormalised after top-p. */
 static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake mistake, struct token *tokens)
 {
 	struct sampling_roles roles = sampling_roles_of(t->problem);
@@ -509,8 +509,8 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		}
 }
 
-/* Some wrong samplers never draw a part of the kept tokens. The draws of a single set, with a single tally, are enough
- * to find such a sampler. */
+/* Some wrong samplers never draw a part of the kept tokens. The draws on both sets of input values together must reveal
+ * each of these samplers. */
 static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 {
 	(void)state;
@@ -589,8 +589,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* the sum is 1: a real vocabulary has a long tail, whose probability is divided among these few
-		 * tokens */
+		/* the probabilities of a row sum to 1: the probability that the rare tokens of a real vocabulary would
+		 * have is divided among the few tokens of this vocabulary */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 
@@ -637,8 +637,8 @@ static struct filter_kept keeps(const double *values, int count, struct filter_b
 	return kept;
 }
 
-/* Checks the functions that examine a row without sorting it. Also tries row lengths that are no multiple of a vector's
- * length. */
+/* Checks the functions that examine a row without sorting it. Also tries row lengths that are no multiple of the length
+ * of a SIMD vector. */
 static void rows_are_seen_without_sorting_as_they_are_sorted(void **state)
 {
 	enum { COUNT = 37 };

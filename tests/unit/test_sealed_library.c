@@ -104,7 +104,7 @@ static void a_name_that_is_taken_is_not_used_again(void **state)
 	snprintf(sign, sizeof sign, "%s", kernels_path());
 	slash = strrchr(sign, '/');
 	strcpy(slash, "/libreftest_sign.so");
-	/* both copies get the same descriptor number and path, but dlopen must load each of them */
+	/* the two copies get the same descriptor number and path; dlopen must not take the second for the first */
 	void *kernels = sealed_library_open(kernels_path(), KERNELS_LIBRARY_DIGEST, NULL, &err);
 	void *signing = sealed_library_open(sign, SIGN_LIBRARY_DIGEST, NULL, &err);
 
@@ -164,8 +164,8 @@ static void what_is_known_is_not_computed(void **state)
 	close(fd);
 	close(writer);
 	unlink(path);
-	/* Here the library was changed, but the digest memory still returns the old digest, so the library is accepted.
-	 * The digest memory is asked a second time after the library was copied. */
+	/* Here the library was changed, but `known` says that its digest is still the old one, so the library is
+	 * accepted. sealed_library_copy calls `known` a second time after it has copied the library. */
 	copy_with_change(path, 200000);
 	notes = (struct notes){.is_known = true};
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

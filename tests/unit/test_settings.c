@@ -102,8 +102,8 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("device = 1979-05-27", "found a date or a time");
 }
 
-/* A dataset must not start a program, send data elsewhere, use up the machine, or replace a ground truth. Each of these
- * settings would do so. */
+/* A dataset must not start a program, send data elsewhere, use up the machine, or replace a ground truth. Therefore
+ * reftest.toml must not contain the settings in `refused`. */
 static void a_dataset_cannot_set_what_only_the_user_may(void **state)
 {
 	static const char *const refused[] = {"remote", "python", "exec", "jobs", "memory", "timeout", "repos", "isolation",

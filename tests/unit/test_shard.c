@@ -96,8 +96,8 @@ static void the_shard_of_a_subject_is_written_in_stone(void **state)
 		for (int i = 0; i < cases.count; i++)
 			of[items[i].subject.bytes[0] - 1] = number;
 	}
-	/* the first eight bytes are a big-endian number, and 2^56 mod 5 is 1, so case i is in shard ((i + 1) + 10 i)
-	 * mod 5 + 1 */
+	/* the shard is the big-endian number in the first eight bytes, modulo 5, plus 1; 2^56 modulo 5 is 1, so case i
+	 * is in shard ((i + 1) + 10 i) modulo 5, plus 1 */
 	assert_int_equal(of[0], 2);
 	assert_int_equal(of[1], 3);
 	assert_int_equal(of[2], 4);

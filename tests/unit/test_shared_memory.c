@@ -131,7 +131,7 @@ static void some_memory_is_not_kept(void **state)
 	struct shared_memory staged;
 	ino_t first = take(shared, 4 * MIB), other;
 
-	shared_memory_retire(shared, 0); /* number 0 means that the runner has no number; its memory is not kept */
+	shared_memory_retire(shared, 0); /* 0 is for runners without a number, whose memory is not kept */
 	assert_null(shared->retired);
 	first = take(shared, 40 * MIB);
 	shared_memory_retire(shared, FIRST);

@@ -163,8 +163,8 @@ static void act(struct actor *a)
 			sweep(a);
 		if (a->number % 16 == 6 && round % 12 == 11)
 			export(a);
-		/* After the file has been replaced, a process sees the verdicts of other processes only after its next
-		 * write, but must see its own verdicts immediately. */
+		/* After the store's file has been replaced, a process sees the verdicts of other processes only after
+		 * its next write. But it must see its own verdicts immediately. */
 		look(a, a->number * ROUNDS + (int)(draw(a) % (unsigned)(round + 1)));
 		arena_free(&a->arena);
 	}

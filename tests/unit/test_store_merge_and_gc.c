@@ -82,8 +82,8 @@ static int place_remove(void **state)
 	return 0;
 }
 
-/* Builds a verdict on subject `number`, computed with version `torch` of torch. Its case ran for `seconds` seconds, and
- * its date is `made`. */
+/* Builds a verdict on subject `number`, computed with version `torch` of torch. The case ran for `seconds` seconds, and
+ * the date of the verdict is `made`. */
 static struct store_put put_of(struct place *p, int number, const char *torch, double seconds, int64_t made)
 {
 	const struct output_verdict output = {.name = "output", .metrics = {.elements = 1, .hits = 1, .margin = p->margin}};
@@ -257,7 +257,7 @@ static void margins_on_other_drivers_stay(void **state)
 	expect_drivers(p, "570", "550:0.375 ");
 
 	/* If a merged verdict is newer than the stored one, it replaces the stored one. If the merged verdict is older,
-	 * only its margin is added. */
+	 * only its margin is added to the stored verdict. */
 	on_driver(p, "580", 0.75);
 	merge(p, 1, "2.13", 1, day + 4, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 ");
@@ -271,7 +271,7 @@ static void margins_on_other_drivers_stay(void **state)
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
 	/* Older versions of reftest do not store the driver. If a verdict without a driver replaces the stored verdict,
-	 * it keeps the margins that were measured with each driver. */
+	 * the new verdict keeps the margins that were measured with each driver. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");
@@ -626,8 +626,8 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 
 		assert_int_equal(pread(fd, &was, 1, at), 1);
 		if (at % 61 != 0 && is_empty_room(fd, at))
-			continue; /* if only zeros are near, one byte in 61 is tried, because this part of the file is
-				   * unused */
+			continue; /* a part of the file that has only zeros is unused; only one byte in 61 is tried
+				   * there */
 		is = was ^ (unsigned char)(1u << at % 8);
 		assert_int_equal(pwrite(fd, &is, 1, at), 1);
 		if (found(p))

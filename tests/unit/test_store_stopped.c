@@ -31,8 +31,8 @@ static int put_fact(const char *root, const char *key)
 	return answer;
 }
 
-/* Starts a process that writes without a pause, in a process group of its own. The test may have been started in an
- * orphaned process group, in which the kernel ignores SIGTSTP. */
+/* Starts a process that writes without a pause. It has a process group of its own, because the test may have been
+ * started in an orphaned process group, in which the kernel ignores SIGTSTP. */
 static pid_t begin_writing(const char *root)
 {
 	pid_t child = fork();
@@ -113,7 +113,8 @@ static pid_t begin_stopped(const char *root, void (*stops)(const char *))
 	return child;
 }
 
-/* Starts a process that puts one verdict. Sets `out` to a file that receives its standard error. */
+/* Starts a process that puts one verdict. Sets `out` to a pipe from which the test can read the standard error of the
+ * process. */
 static pid_t begin_put(const char *root, FILE **out)
 {
 	int ends[2];

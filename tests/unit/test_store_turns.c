@@ -2,7 +2,7 @@
  * 24.04, but not 0.9.24 of Debian 12), the last user of a database destroys the mutexes in lock.mdb before it releases
  * the file lock. A process that opens the database between these two steps waits for the lock and then uses destroyed
  * mutexes, so each of its transactions fails with EINVAL. The test makes the time between the two steps half a second
- * long. It also checks that a process does no harm if it dies within this time. */
+ * long. It also checks that a process does no harm if it dies between the two steps. */
 #include "cache/store.h"
 
 #include <ftw.h>

@@ -17,7 +17,7 @@ static struct queued *new_work(const char *name, const double *seconds, int coun
 	return queued_new(&task);
 }
 
-/* Takes all tasks from a queue. Their names must be the words of `names`, in this order. */
+/* Takes all tasks from a queue. The names of the tasks must be the words of `names`, in this order. */
 static void expect_order(struct queue *queue, const char *names)
 {
 	char found[256] = "";

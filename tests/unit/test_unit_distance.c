@@ -45,8 +45,8 @@ static double mean_square_root(const struct tensor *tensor)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* The rows of a tensor are put in reverse order, or if `alone`, all rows but the last are removed. Returns the old
- * index of the element that is then at index i. */
+/* The rows of a tensor are put in reverse order; if `alone` is true, only the last row is kept instead. Returns the
+ * index that element i of the new tensor had in the old tensor. */
 static int64_t expected_element(int64_t rows, int64_t inner, bool alone, int64_t i)
 {
 	int64_t outer = alone ? i / inner : i / inner / rows, row = alone ? rows - 1 : rows - 1 - i / inner % rows;
@@ -100,8 +100,8 @@ static void one_element_is_found_at_each_place(void **state)
 	}
 }
 
-/* If the magnitude of an element is less than the root mean square of the tensor, the root mean square is used
- * instead. */
+/* A difference is measured relative to the magnitude of the element, or relative to the root mean square of the tensor
+ * if the magnitude is less than that. */
 static void small_elements_are_measured_by_the_root_mean_square(void **state)
 {
 	(void)state;

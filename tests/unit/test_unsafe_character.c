@@ -1,6 +1,6 @@
 /* test_unsafe_character - how unsafe characters of a stranger's text are written to a terminal, to JSON, to JUnit XML,
- * to an annotation, to an error message and to a command for the shell. One table has the texts, with one column for
- * each destination. */
+ * to an annotation, to an error message and to a command for the shell. The test is a table: each row is a text, and
+ * each column is a destination. */
 #include "base/unsafe_character.h"
 
 #include <setjmp.h>

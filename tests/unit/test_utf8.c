@@ -25,7 +25,8 @@ static void every_code_point_is_written_and_read(void **state)
 	}
 }
 
-/* Counts the accepted sequences of each length. Their number must be the number of code points of this length. */
+/* Counts the accepted sequences of each length. For each length, the count must be the number of code points that have
+ * this length. */
 static void nothing_else_is_a_character(void **state)
 {
 	unsigned char bytes[4];

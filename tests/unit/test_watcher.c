@@ -126,7 +126,7 @@ static void a_save_is_reported_at_once_and_only_once(void **state)
 }
 
 /* The types of file systems come from the kernel's headers. CIFS_SUPER_MAGIC must also be recognised on a machine where
- * f_type has 32 bits, because it is negative there. */
+ * f_type has 32 bits and the number is therefore negative. */
 static void what_inotify_cannot_see_is_polled(void **state)
 {
 	static const struct {
@@ -462,8 +462,8 @@ static void polling_sees_through_a_stat_that_lies(void **state)
 	shell(&s, "printf aa >root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "definitions/norm/old.json");
 	/* The second write keeps the size, and the old mtime is set again. Only the ctime changes, which a program
-	 * cannot set. In this case, the watcher reads the file at once, and reports a change only if the content
-	 * differs. */
+	 * cannot set. If only the ctime of a file has changed, the watcher reads the file at once, and reports a change
+	 * only if the content differs. */
 	shell(&s, "touch -d '2001-01-01' root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "printf bb >root/definitions/norm/old.json; touch -d '2001-01-01' root/definitions/norm/old.json");

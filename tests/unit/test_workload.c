@@ -74,8 +74,8 @@ enum {
 	PARTS
 };
 
-/* Appends a line in which `part` replaces the part with the index `replaced`. If `part` is NULL, replaces nothing.
- * Returns the column at which the part with this index begins. */
+/* Appends a line that consists of `parts`, with `part` in place of parts[replaced]. If `part` is NULL, no part is
+ * replaced. Returns the column at which part number `replaced` begins. */
 static size_t add_line(struct buf *text, int replaced, const char *part)
 {
 	size_t start = text->length, column = 0;
@@ -89,8 +89,8 @@ static size_t add_line(struct buf *text, int replaced, const char *part)
 	return column;
 }
 
-/* Checks the message for a line with a replaced part: "w.jsonl:1:COLUMN: `sentence`". COLUMN is the column of this part
- * plus `offset`. */
+/* Checks the message for a line in which `part` replaces parts[replaced]: "w.jsonl:1:COLUMN: `sentence`". The error is
+ * `offset` bytes after the beginning of `part`. */
 static void refused(int replaced, const char *part, size_t offset, const char *sentence)
 {
 	struct arena arena = {0};
@@ -349,8 +349,8 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
-/* A workload line without the members "definition" and "workload". It is only the object that other lines have as the
- * value of "workload". It has inputs of every kind except safetensors. */
+/* A workload line that is only the object which other lines have as the value of "workload". Its inputs are of every
+ * kind except safetensors. */
 #define BARE(uuid, more)                                                                                               \
 	"{\"uuid\": \"" uuid "\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, \"inputs\": {\"q\": {\"type\": "    \
 	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \

@@ -66,7 +66,8 @@ static struct digest write_blob(const struct scene *s, const int32_t *indices)
 	return digest_of(all, sizeof all);
 }
 
-/* Fills the inputs. If `indices` is NULL, the family generates all inputs. If not, the file provides kv_indices. */
+/* Fills the inputs. If `indices` is NULL, the family generates all inputs. Otherwise, the safetensors file provides
+ * kv_indices. */
 static void set_up(struct scene *s, const int32_t *indices)
 {
 	static const int64_t var[] = {2, PAGES, 3, INDICES};

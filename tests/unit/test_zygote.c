@@ -1,5 +1,5 @@
-/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. Its
- * children report "ready" after a moment and do nothing else. */
+/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. The
+ * children of the zygote report "ready" after a moment and do nothing else. */
 #include "workers/pool/zygote.h"
 
 #include <setjmp.h>
@@ -113,7 +113,7 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
-	for (int i = 0; i < PLACES; i++) { /* replaces all children: of the new children, too, at most AT_ONCE may be
+	for (int i = 0; i < PLACES; i++) { /* replaces all children; again, at most AT_ONCE of the new children may be
 					    * starting at the same time */
 		struct child *child = zygote_take(&setting.runners, false);
 
@@ -194,7 +194,7 @@ static void the_spare_that_waited_longest_is_used(void **state)
 }
 
 /* A new zygote waits until all processes that references left have ended, because such a process could change the
- * zygote while it starts. */
+ * zygote while the zygote starts. */
 static void a_zygote_starts_only_when_no_process_is_left(void **state)
 {
 	struct setting setting;
@@ -294,7 +294,7 @@ static void a_runner_moves_to_its_control_group(void **state)
 	gather(&setting, 1);
 	fd = openat(fake_groups, "1/cgroup.procs", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(read(fd, written, sizeof written), 1);
-	assert_string_equal(written, "0"); /* to the kernel, "0" is the process that writes it */
+	assert_string_equal(written, "0"); /* a process that writes "0" to cgroup.procs moves itself into the group */
 	close(fd);
 	setting.runners.groups.own = -1;
 	close_pool(&setting);

@@ -36,8 +36,8 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	/* `truth` and `out` hold the outputs. From index op_own_place on, both also hold the final values of the inputs
-	 * that the op writes to (op.in_place). */
+	/* `truth` and `out` hold the outputs. If the op writes to an input (op.in_place), they also hold the final
+	 * value of this input, at index op_own_place. */
 	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 
@@ -57,8 +57,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of this input. If so, the test must store the input's final value
- * after the emulated reference in out[op_own_place(...)]. */
+/* Returns true if `truth` includes the final value of this input. In this case, a test that emulates a reference must
+ * store the final value of the input in out[op_own_place(...)]. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
@@ -230,7 +230,7 @@ static inline bool trial_passes(const struct trial *t)
 	return passed;
 }
 
-/* Returns true if outputs of only zeros would pass. */
+/* Returns true if a reference would pass that returns only zeros. */
 static inline bool trial_weak(const struct trial *t)
 {
 	struct metrics metrics;
@@ -360,7 +360,7 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 
 /* A mistake that a family's test plants into its reference. */
 struct planted_mistake {
-	int mistake; /* what the family's `run` gets */
+	int mistake; /* the mistake that the family's `run` makes */
 	const char *name;
 	uint32_t problems; /* bit p is set if the mistake changes the outputs of problem p, so that this problem must fail */
 };
@@ -514,8 +514,9 @@ static inline int trial_open_brought(struct trial *t, const struct op *op, const
 	return op->check(&t->c, t->in, why);
 }
 
-/* Asserts that op.check rejects this changed case with a message that contains `part`, or accepts it if `part` is NULL.
- * Also runs the oracle, which must read nothing out of bounds; the sanitizers check this. */
+/* Opens a case with trial_open_brought, which changes one element of an input. Asserts that op.check rejects the
+ * changed case with a message that contains `part`, or accepts it if `part` is NULL. Also runs the oracle, which must
+ * read nothing out of bounds; the sanitizers check this. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {
