@@ -263,7 +263,7 @@ struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
 	bool full;	/* the reference ran fully contained for the stored verdict (see is_full) */
-	int64_t made;	/* time of the verdict with the same witness */
+	int64_t made;	/* the time at which the verdict was made that has this subject and this witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
 

@@ -8,7 +8,7 @@
 
 #include "models/architecture.h"
 
-/* The degrees that are tried if no tag states one. */
+/* The degrees of parallelism that are tried if no tag of the definition states one. */
 static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 72, 96, 128};
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };

@@ -54,7 +54,7 @@ int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
  * except its last axis, get the length `others`. All remaining var axes get the length 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
-/* Sets the lengths of the axes of `arg` before its last axis, so that their product is `rows`. Each var axis gets a
+/* Sets the lengths of all axes of `arg` except the last one, so that their product is `rows`. Each var axis gets a
  * length of at most 4, except the axis that rows_axis returns, which gets `rows` divided by the other lengths. The last
  * axis of `arg`, and the axis `fixed` (-1: none), keep their lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);

@@ -29,9 +29,9 @@
  * In the even row, weights reach 2048, and outputs are the weight or its negative, plus the bias. Sums are exact, and
  * rtol allows the error of the quotient.
  *
- * If a workload provides the activations, the tolerance is that of the first set. If a reference divides by H - 1
- * instead of H, the relative change of y is 1 / (2 H). A float32 output reveals this change; float16 and bfloat16
- * outputs do not. */
+ * If a workload provides the activations, the tolerance is that of the first set of input values. If a reference
+ * divides by H - 1 instead of H, the relative change of y is 1 / (2 H). A float32 output reveals this change; float16
+ * and bfloat16 outputs do not. */
 #include "kernels/layernorm/input_values.h"
 
 #include <math.h>

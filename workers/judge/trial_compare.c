@@ -191,7 +191,7 @@ static void sum_up_outputs(struct round *round)
 	round->missed = reason;
 }
 
-/* Begins a message about a difference from ground truth `at`. If there are several ground truths, the message names
+/* Begins a message about a difference from the ground truth with the index `at`. If there are several ground truths, the message names
  * this one. */
 static void begin_miss(const struct trial *trial, struct round *round, int at)
 {

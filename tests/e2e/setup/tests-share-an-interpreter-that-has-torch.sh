@@ -41,7 +41,8 @@ deed 1 raise
 expect_says ZeroDivisionError
 deed 139 die
 
-# `reftest verify` gets its interpreters from the server. A client of another interpreter does not use the server.
+# `reftest verify` gets its interpreters from the server. A client that runs in another interpreter does
+# not use the server.
 given tiny_norm
 export REFTEST_RUNNER="$top/tests/imported_torch/runner.py"
 verify
