@@ -4,9 +4,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "cache/store.h"
+#include "tests/unit/folder.h"
 
 enum { PROCESSES = 8, ROUNDS = 150 };
 
@@ -49,18 +50,18 @@ __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *m
 	return real(mutex);
 }
 
-static struct store *open_store(const char *root)
+static struct store *open_store(void)
 {
 	struct store_options options = {0};
 	struct err note, err;
 
-	return store_open(root, &options, &note, &err);
+	return store_open(".", &options, &note, &err);
 }
 
 /* Writes and reads ROUNDS facts. Returns the exit status of the process. */
-static int write_and_read(const char *root, int number)
+static int write_and_read(int number)
 {
-	struct store *store = open_store(root);
+	struct store *store = open_store();
 	struct arena arena = {0};
 	bool right = store != NULL;
 
@@ -82,11 +83,12 @@ static void no_process_waits_for_a_mutex(void **state)
 {
 	pid_t children[PROCESSES];
 
-	store_close(open_store(*state));
+	(void)state;
+	store_close(open_store());
 	counts->taken = counts->waited = 0;
 	for (int i = 0; i < PROCESSES; i++)
 		if ((children[i] = fork()) == 0)
-			_exit(write_and_read(*state, i));
+			_exit(write_and_read(i));
 	for (int i = 0; i < PROCESSES; i++) {
 		int status;
 
@@ -97,61 +99,61 @@ static void no_process_waits_for_a_mutex(void **state)
 	assert_int_equal(counts->waited, 0);
 }
 
-/* Returns true if a child process that takes both locks ends, which it can only do if nothing holds them. */
-static bool both_are_free(const char *path)
+static const char lock_file[] = "lock.mdb";
+
+/* Opens the lock file and waits for both locks. Returns the descriptor. */
+static int take_both(void)
+{
+	int locks = lmdb_locks_open(lock_file);
+
+	lmdb_lock(locks, LMDB_LOCK_WRITE, ".", lock_file);
+	lmdb_lock(locks, LMDB_LOCK_READERS, ".", lock_file);
+	return locks;
+}
+
+/* Starts a process that takes both locks, and then kills itself by `number`, or exits if this is 0. The process is also
+ * killed if it has not got the locks within a minute. Returns the process's wait status. */
+static int status_with_both(int number)
 {
 	int status;
 	pid_t child = fork();
 
 	if (child == 0) {
-		int locks = lmdb_locks_open(path);
-
 		alarm(60);
-		lmdb_lock(locks, LMDB_LOCK_WRITE, path, path);
-		lmdb_lock(locks, LMDB_LOCK_READERS, path, path);
-		_exit(locks == LMDB_LOCKS_NONE);
+		if (take_both() == LMDB_LOCKS_NONE)
+			_exit(1);
+		if (number != 0)
+			raise(number);
+		_exit(0);
 	}
 	waitpid(child, &status, 0);
-	return status == 0;
+	return status;
 }
 
 static void a_process_that_dies_releases_its_locks(void **state)
 {
-	char path[4096];
-	int status;
+	(void)state;
+	put(lock_file, "");
+	int killed = status_with_both(SIGKILL);
 
-	snprintf(path, sizeof path, "%s/lock.mdb", (const char *)*state);
-	fclose(fopen(path, "w"));
-	pid_t child = fork();
-
-	if (child == 0) {
-		int locks = lmdb_locks_open(path);
-
-		lmdb_lock(locks, LMDB_LOCK_WRITE, path, path);
-		lmdb_lock(locks, LMDB_LOCK_READERS, path, path);
-		abort();
-	}
-	waitpid(child, &status, 0);
-	assert_true(WIFSIGNALED(status));
-	assert_true(both_are_free(path));
+	assert_true(WIFSIGNALED(killed) && WTERMSIG(killed) == SIGKILL);
+	assert_int_equal(status_with_both(0), 0);
 }
 
 static void a_lock_is_held_until_it_is_released(void **state)
 {
-	char path[4096];
-
-	snprintf(path, sizeof path, "%s/lock.mdb", (const char *)*state);
-	fclose(fopen(path, "w"));
+	(void)state;
+	put(lock_file, "");
 	for (enum lmdb_lock lock = LMDB_LOCK_WRITE; lock <= LMDB_LOCK_READERS; lock++) {
-		int locks = lmdb_locks_open(path), status;
+		int locks = lmdb_locks_open(lock_file), status;
 
-		lmdb_lock(locks, lock, path, path);
+		lmdb_lock(locks, lock, ".", lock_file);
 		pid_t child = fork();
 
 		if (child == 0) {
-			int own = lmdb_locks_open(path);
+			int own = lmdb_locks_open(lock_file);
 
-			lmdb_lock(own, lock, path, path);
+			lmdb_lock(own, lock, ".", lock_file);
 			_exit(own == LMDB_LOCKS_NONE);
 		}
 		usleep(100000);
@@ -163,37 +165,14 @@ static void a_lock_is_held_until_it_is_released(void **state)
 	}
 }
 
-static int make_root(void **state)
-{
-	char *root = strdup("/tmp/reftest-locks-XXXXXX");
-
-	counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	*state = root;
-	return counts == MAP_FAILED || mkdtemp(root) == NULL ? -1 : 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-	(void)st, (void)type, (void)walk;
-	return remove(path);
-}
-
-static int remove_root(void **state)
-{
-	nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	munmap(counts, sizeof *counts);
-	counts = NULL;
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(no_process_waits_for_a_mutex, make_root, remove_root),
-	    cmocka_unit_test_setup_teardown(a_process_that_dies_releases_its_locks, make_root, remove_root),
-	    cmocka_unit_test_setup_teardown(a_lock_is_held_until_it_is_released, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(no_process_waits_for_a_mutex, enter_folder, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_process_that_dies_releases_its_locks, enter_folder, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_lock_is_held_until_it_is_released, enter_folder, leave_folder),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return counts == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
