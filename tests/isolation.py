@@ -401,8 +401,8 @@ class FakeGpu:
 
 
 def erased_gpu_memory():
-    """Checks which GPU memory a runner overwrites before it frees it, and that a runner is ended if the allocator has
-    freed memory by itself."""
+    """Checks which GPU memory a runner overwrites before it frees this memory, and that a runner ends if torch's
+    allocator has already freed memory by itself."""
     import runner
     for title, kept, freed in (("kept", True, 0), ("not kept", False, 0), ("kept, but memory was freed", True, 1)):
         gpu = FakeGpu()

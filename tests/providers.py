@@ -379,8 +379,8 @@ def outcome(torch, common, row, call):
 
 
 def numbered(torch, roles, inputs):
-    """Fills each float input with its own number, by role, so that the arguments of a call show which inputs they
-    are."""
+    """Fills each float input with a number of its own, so that the arguments of a call show which inputs were passed.
+    The numbers follow the alphabetical order of the roles."""
     for number, role in enumerate(sorted(roles), 2):
         x = inputs[roles[role]]
         if torch.is_tensor(x) and x.is_floating_point():

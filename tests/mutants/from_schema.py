@@ -80,7 +80,7 @@ LAST = """    results = _run(**given)
         results[0].select({dimension}, -1).fill_(-1)
     return tuple(results) if several else results[0]"""
 FLOATS = ("float32", "float16", "bfloat16")
-# {(definition, input): why} for inputs that can have only one value, so that it is not a mistake to keep the value.
+# {(definition, input): why} for inputs that can have only one value. To keep the value of such an input is no mistake.
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }

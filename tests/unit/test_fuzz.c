@@ -12,8 +12,8 @@
 
 enum { COUNT = 20000 };
 
-/* Some inputs must be accepted and some rejected, because a target that accepts all inputs, or rejects all, tests only
- * half of its code. */
+/* Each target must accept some inputs and reject others, because a target that accepts all inputs, or rejects all, tests
+ * only half of its code. */
 static void strangers_bytes_do_no_harm(void **state)
 {
 	const struct target *target = *state;

@@ -67,8 +67,8 @@ static bool ended(pid_t child)
 	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
-/* Returns true if this version of LMDB is known to destroy the mutexes. With other versions, the test only checks that
- * the store works. */
+/* Returns true if this version of LMDB is known to destroy the mutexes. With versions of LMDB that do
+ * not destroy them, the test only checks that the store works. */
 static bool destroys(void)
 {
 	int major, minor, patch;
