@@ -173,7 +173,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	(void)variant;
 	if (axis != rows_axis(problem, x))
 		return (struct op_reach){1, 0};
-	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns, ROWS_ELEMENTS)};
+	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns)};
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

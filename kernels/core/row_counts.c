@@ -1,7 +1,7 @@
 #include "kernels/core/row_counts.h"
 
 static const int64_t blocks[] = {256, 128, 64, 32, 16};
-enum { BLOCKS = sizeof blocks / sizeof *blocks };
+enum { BLOCKS = sizeof blocks / sizeof *blocks, BLOCK_ELEMENTS = 40 << 20 };
 
 int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
 {
@@ -11,9 +11,9 @@ int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t ele
 	return rows[count - 1];
 }
 
-int64_t rows_block(int64_t columns, int64_t elements)
+int64_t rows_block(int64_t columns)
 {
-	return rows_within(blocks, BLOCKS, columns, elements);
+	return rows_within(blocks, BLOCKS, columns, BLOCK_ELEMENTS);
 }
 
 int64_t rows_past_block(int64_t columns, int64_t elements)
@@ -23,7 +23,7 @@ int64_t rows_past_block(int64_t columns, int64_t elements)
 
 	if (rows == 0)
 		rows = rows_within(more, 2, columns, elements / 4 * 3);
-	return rows > 0 ? rows : rows_block(columns, elements) + 1;
+	return rows > 0 ? rows : rows_block(columns) + 1;
 }
 
 int64_t rows_at_least(int64_t rows, int64_t least, int64_t block)
@@ -33,7 +33,7 @@ int64_t rows_at_least(int64_t rows, int64_t least, int64_t block)
 
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES])
 {
-	int64_t small = rows_within(blocks, BLOCKS, columns, ROWS_SMALL_ELEMENTS), block = rows_block(columns, elements);
+	int64_t small = rows_within(blocks, BLOCKS, columns, ROWS_SMALL_ELEMENTS), block = rows_block(columns);
 
 	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? rows_past_block(columns, elements) : 16384;
 	rows[1] = size == SIZE_SMALL ? small : block;

@@ -70,8 +70,7 @@ static const struct gemm_rows {
 } row_counts[] = {
     {1 << 21, 256, 32, {513, 128, 64, 16, 31, 65, 127, 256}},
     {1 << 22, 256, 256, {513}},
-    {1 << 24, 128, 128, {385}},
-    {INT64_MAX, 128, 128, {129}},
+    {INT64_MAX, 256, 256, {257}},
 };
 
 static const struct gemm_rows *row_counts_of(int64_t of_b)

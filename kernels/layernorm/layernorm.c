@@ -115,7 +115,7 @@ static int64_t medium_rows(int64_t columns)
 	int64_t cover = LAYERNORM_SPIKE_ROW + spiky + spiky / (LAYERNORM_FAR - 1) + 1;
 
 	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most,
-	                     rows_block(columns, ROWS_ELEMENTS));
+	                     rows_block(columns));
 }
 
 /* The numbers of rows are those of rows_of_size and medium_rows. */
@@ -162,7 +162,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 		return (struct op_reach){4096, 0};
 	if (axis != rows_axis(problem, y))
 		return (struct op_reach){1, 0};
-	return (struct op_reach){medium_rows(columns), rows_block(columns, ROWS_ELEMENTS)};
+	return (struct op_reach){medium_rows(columns), rows_block(columns)};
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

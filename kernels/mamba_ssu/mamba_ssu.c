@@ -231,41 +231,19 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* In the table of presets, BLOCK stands for the result of block_of, and PAST_BLOCK for one sequence more. The
- * constraints of some definitions demand at least as many slots as sequences. The medium cases of such definitions have
- * only SLOTS and SLOTS + 1 sequences. */
-enum { BLOCK = -1, PAST_BLOCK = -2, SLOTS = 64 };
+/* The sizes of the cases. The number of sequences of a medium case is a block size, or one more than a block size. There
+ * are as many slots, because the constraints of some definitions demand a slot for each sequence. If there are slot
+ * indices, the function `scalar` sets pad_slot_id to 0 in the second set of values, unless the number of sequences is a
+ * multiple of five. Therefore BLOCK and BLOCK + 1 are not multiples of five. The edge case many_sequences has MANY
+ * sequences. */
+enum { BLOCK = 256, MANY = 129 };
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{PAST_BLOCK, SLOTS + 1}, {BLOCK, SLOTS}}, {{256, 512}}};
-
-/* The number of sequences of a medium case is a block size, or one more than a block size. If sequences have slots, and
- * a slot has at most MORE_ELEMENTS elements, there are MORE sequences, and most of the last sequences are padding. The
- * edge case many_sequences has MANY sequences. If there are slot indices, the function `scalar` sets pad_slot_id to 0
- * in the second set of values, unless the number of sequences is a multiple of five. Therefore MORE and FEW are not
- * multiples of five. */
-enum { FEW = 64, MORE = 128, MANY = 129, MORE_ELEMENTS = 1 << 18 };
-
-/* Returns the number of elements of a slot. */
-static int64_t slot_size(const struct op_problem *problem, const struct ssu_roles *roles)
-{
-	const struct op_arg *state = &problem->inputs[roles->state];
-	int64_t size = 1;
-
-	for (int d = 1; d < 4; d++)
-		size *= problem->axes[state->axis[d]].value;
-	return size;
-}
-
-static int64_t block_of(const struct op_problem *problem, const struct ssu_roles *roles)
-{
-	return roles->indices >= 0 && slot_size(problem, roles) <= MORE_ELEMENTS ? MORE : FEW;
-}
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{BLOCK + 1, BLOCK + 1}, {BLOCK, BLOCK}}, {{512, 768}}};
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
-	int64_t block = block_of(problem, &roles);
 	int count = 0;
 
 	(void)variant;
@@ -275,7 +253,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 		if (count == room)
 			return -1;
-		op_start_axes(problem, preset->batch > 0 ? preset->batch : block + (preset->batch == PAST_BLOCK), row);
+		op_start_axes(problem, preset->batch, row);
 		if (roles.indices >= 0)
 			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
 	}
@@ -883,10 +861,9 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
-	int64_t block = block_of(problem, &roles);
 
 	(void)variant;
-	return axis == problem->inputs[roles.x].axis[0] ? (struct op_reach){block + 1, block} : (struct op_reach){0, 0};
+	return axis == problem->inputs[roles.x].axis[0] ? (struct op_reach){BLOCK + 1, BLOCK} : (struct op_reach){0, 0};
 }
 
 static const char *const op_types[] = {"mamba_ssu", NULL};

@@ -147,39 +147,27 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	return picks * weights <= 0x1p22;
 }
 
-enum { BLOCK = 256, FEW_BLOCK = 64, SMALL_BLOCK = 16 };
+enum { BLOCK = 256 };
 
-/* In some default cases, the number of tokens is a multiple of a block size. Returns the largest of these block
- * sizes. */
-static int64_t block_of(const struct op_problem *problem, const struct moe_roles *roles, int variant)
-{
-	return many_are_cheap(problem, roles, variant) ? BLOCK : heavy(problem, roles) ? SMALL_BLOCK : FEW_BLOCK;
-}
-
-/* Returns the largest number of tokens of a default case. This number is one more than a multiple of the result of
- * block_of. */
+/* Returns the largest number of tokens of a default case. This number is one more than a multiple of BLOCK. */
 static int64_t most_tokens(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
-	return many_are_cheap(problem, roles, variant) ? 2 * BLOCK + 1 : FEW_BLOCK + 1;
+	return (many_are_cheap(problem, roles, variant) ? 2 : 1) * BLOCK + 1;
 }
 
 /* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
- * all weights of the selected experts. The medium cases have 513 and 256 tokens, or 65 and 64 if many tokens would take
- * too long. The second number is a multiple of usual block sizes, and the first is one more than a multiple. With 256
- * or more tokens, some experts have the numbers of tokens that traffic.h describes. If the experts have more than 2^30
- * weights, there is no case of one token and none of 64, because a reference would take half a minute for each on two
- * cores. */
+ * all weights of the selected experts. One medium case has 256 tokens, a multiple of usual block sizes, and the other
+ * has 513 tokens, or 257 if many tokens would take too long. Some experts have the numbers of tokens that traffic.h
+ * describes. If the experts have more than 2^30 weights, there is no case of one token, because a reference would take
+ * half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct moe_roles roles = moe_roles_of(problem);
-	int64_t most = most_tokens(problem, &roles, variant), block = block_of(problem, &roles, variant);
-	const int64_t some[SIZE_COUNT][2] = {{1, SMALL_BLOCK}, {most, block}, {1024, 0}};
-	const int64_t fewest[SIZE_COUNT][2] = {{SMALL_BLOCK, 0}, {most, 0}, {1024, 0}};
-	const int64_t *tokens = heavy(problem, &roles) ? fewest[size] : some[size];
+	const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {most_tokens(problem, &roles, variant), BLOCK}, {1024, 0}};
 	int count = 0;
 
-	for (; count < 2 && count < room && tokens[count] > 0; count++)
-		set_axes(problem, &roles, tokens[count], axis + (int64_t)count * problem->axis_count);
+	for (int i = size == SIZE_SMALL && heavy(problem, &roles); i < 2 && count < room && tokens[size][i] > 0; i++)
+		set_axes(problem, &roles, tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -666,7 +654,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 
 	if (axis != problem->outputs[0].axis[0])
 		return (struct op_reach){0, 0};
-	return (struct op_reach){most_tokens(problem, &roles, variant), block_of(problem, &roles, variant)};
+	return (struct op_reach){most_tokens(problem, &roles, variant), BLOCK};
 }
 
 /* Widens `out`, the range of values that the default cases must cover, by the range of the values that are computed

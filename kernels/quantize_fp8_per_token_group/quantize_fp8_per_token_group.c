@@ -163,7 +163,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	(void)variant;
 	if (axis != rows_axis(problem, &problem->inputs[quantize_roles_of(problem).x]))
 		return (struct op_reach){1, 0};
-	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns, ROWS_ELEMENTS)};
+	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns)};
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

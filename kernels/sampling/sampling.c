@@ -117,27 +117,26 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
-/* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
- * 256 rows, the boundary token is drawn about 60 times. If the output is the filtered probabilities, there are fewer
- * rows, because one row of each kind is enough. If the vocabulary is large, there are fewer rows, because each row
- * takes longer. If most rows are peaks, both sets of values together need about a thousand rows to detect a sampler
- * with uniform noise (input_values.h). With min-p, there are more rows than without a filter, because some kinds of
- * rows are only for min-p. */
+/* Returns the number of rows of the first medium case, a multiple of SAMPLING_BLOCK_ROWS. A reference loops over rows
+ * and takes some milliseconds per row. In 256 rows, the boundary token is drawn about 60 times. If most rows are peaks,
+ * both sets of values together need about a thousand rows to detect a sampler with uniform noise (input_values.h). With
+ * min-p, there are more rows than without a filter, because some kinds of rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
+	bool large = !vocab->var && vocab->value > 65536;
 
-	if ((variant & SAMPLING_RENORM) || (!vocab->var && vocab->value > 65536))
-		return 128;
-	if (!sampling_is_peaked(variant, sampling_is_shared(problem)))
-		return 256;
-	return variant == 0 ? 512 : 640;
+	if ((variant & SAMPLING_RENORM) || large || !sampling_is_peaked(variant, sampling_is_shared(problem)))
+		return SAMPLING_BLOCK_ROWS;
+	return (variant == 0 ? 2 : 3) * SAMPLING_BLOCK_ROWS;
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t vocab[] = {1024, 32000, 128256};
-	const int64_t rows[SIZE_COUNT][2] = {{1, SAMPLING_SMALL_ROWS}, {medium_rows(problem, variant), 0}, {1024, 0}};
+	const int64_t rows[SIZE_COUNT][2] = {{1, SAMPLING_SMALL_ROWS},
+	                                    {medium_rows(problem, variant), SAMPLING_BLOCK_ROWS + 1},
+	                                    {1024, 0}};
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 	bool fixed = !problem->axes[probs->axis[0]].var;
 	int count = 0;
@@ -770,7 +769,8 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 {
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 
-	return axis == probs->axis[0]   ? (struct op_reach){medium_rows(problem, variant), SAMPLING_BLOCK_ROWS}
+	(void)variant;
+	return axis == probs->axis[0]   ? (struct op_reach){SAMPLING_BLOCK_ROWS + 1, SAMPLING_BLOCK_ROWS}
 	       : axis == probs->axis[1] ? (struct op_reach){32000, 0}
 	                                : (struct op_reach){0, 0};
 }

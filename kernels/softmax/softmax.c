@@ -67,10 +67,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	return SOFTMAX_TEMPERATURE;
 }
 
-/* The maximum number of elements in a default case. With this limit, a case with a vocabulary of 150000 tokens can have
- * a block of 64 rows. */
-enum { SOFTMAX_ELEMENTS = 11 << 20 };
-
 /* Sets the last leading var axis to the number of rows (rows_of_size), and each other leading var axis to 2. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
@@ -78,7 +74,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	const struct op_arg *y = &problem->outputs[0];
 	int last = y->axis[y->rank - 1];
 	int64_t width = problem->axes[last].var ? columns[size] : problem->axes[last].value, rows[ROWS_CASES];
-	int count = rows_of_size(size, width, SOFTMAX_ELEMENTS, rows);
+	int count = rows_of_size(size, width, ROWS_ELEMENTS, rows);
 
 	(void)variant;
 	for (int i = 0; i < count && i < room; i++) {
@@ -156,7 +152,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 		return (struct op_reach){32000, 0};
 	if (axis != rows_axis(problem, y))
 		return (struct op_reach){1, 0};
-	return (struct op_reach){rows_past_block(columns, SOFTMAX_ELEMENTS), rows_block(columns, SOFTMAX_ELEMENTS)};
+	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns)};
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a4267e91abafad878acc601e74741755
+# reftest-body: 891aea6390d7b4cf670d47ab3e3296b1
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -41,9 +41,9 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
-        conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=1138, num_seqs=33, len_cu_seqlens=34),
-        conftest.size("medium", total_seq_len=256, num_seqs=32, len_cu_seqlens=33),
+        conftest.size("small", total_seq_len=130, num_seqs=2, len_cu_seqlens=3),
+        conftest.size("medium", total_seq_len=1537, num_seqs=257, len_cu_seqlens=258),
+        conftest.size("medium", total_seq_len=512, num_seqs=256, len_cu_seqlens=257),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("initial_state",)

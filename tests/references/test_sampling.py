@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 854dcff9200cfe3cd0b475f3d788b3c3
+# reftest-body: 1c4451caa4c1acee71d91bcea30a98a3
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -26,7 +26,8 @@ class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
-        conftest.size("medium", batch_size=640),
+        conftest.size("medium", batch_size=768),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -72,6 +73,7 @@ class TestSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=512),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -115,7 +117,8 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
-        conftest.size("medium", batch_size=128),
+        conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -166,6 +169,7 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -219,7 +223,8 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
-        conftest.size("medium", batch_size=128),
+        conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -276,7 +281,8 @@ class TestTopPRenormProbsV32000(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
-        conftest.size("medium", batch_size=128),
+        conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (
@@ -326,6 +332,7 @@ class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
         conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (

@@ -49,17 +49,6 @@ struct subject {
 	int cases;
 };
 
-/* A definition whose constraints exclude lengths that its family would choose, and the shorter lengths that its default
- * cases have instead. */
-static const struct shorter {
-	const char *definition, *axis;
-	int64_t block; /* the largest block size that these cases test */
-	const char *why;
-} shorter[] = {
-    {"mamba_ssu_decode_h32_d64_s128_ng2", "batch_size", 64,
-     "state_cache_size >= batch_size, and a medium case has at most 65 slots, because each has 2^18 elements"},
-};
-
 static const char *only; /* the family named on the command line; NULL: all families */
 static int wrong;
 
@@ -191,16 +180,6 @@ static int64_t block_of_cases(const struct subject *s, int axis)
 	return block;
 }
 
-/* Returns the lengths that the default cases of the definition must reach on the axis. */
-static struct op_reach claimed_reach(const struct subject *s, int axis)
-{
-	for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++)
-		if (strcmp(shorter[i].definition, s->problem.name) == 0 &&
-		    strcmp(shorter[i].axis, s->problem.axes[axis].name) == 0)
-			return (struct op_reach){shorter[i].block + 1, shorter[i].block};
-	return s->op->reach(&s->problem, s->variant, axis);
-}
-
 static void check_ranges(struct subject *s)
 {
 	for (int i = 0; i < s->problem.input_count; i++) {
@@ -221,7 +200,7 @@ static void check_ranges(struct subject *s)
 			continue;
 		if (only != NULL)
 			print_message("# %s: axis %s reaches %lld\n", s->problem.name, s->problem.axes[a].name, (long long)s->most[a]);
-		struct op_reach claimed = claimed_reach(s, a);
+		struct op_reach claimed = s->op->reach(&s->problem, s->variant, a);
 
 		check_blocks(s, a, claimed.block);
 		if (s->most[a] < claimed.most)

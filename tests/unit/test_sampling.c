@@ -490,6 +490,7 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 	    {SECOND_HALF, &problems[BY_K], "only from the half of the kept tokens with the larger indices"},
 	    {NO_LAST_OF_MANY, &problems[BY_K], "the least likely kept token when three or more"},
 	    {NO_LAST_OF_MANY, &problems[BY_P], "the least likely kept token when three or more"},
+	    {RATIO_NOT_REACHED, &problems[BY_MIN], "several tokens share the lowest kept probability"},
 	    {OWN_GENERATOR, &problems[PLAIN], "the same with a different seed"},
 	    {OWN_GENERATOR, &problems[BY_K], "the same with a different seed"},
 	    {OWN_GENERATOR, &problems[BY_P], "the same with a different seed"},
@@ -838,7 +839,6 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 	    {NO_P_FOR_ALL, "open_top_p", BY_P},
 	    {NO_P_FOR_ALL, "open_top_p", SCALAR_P},
 	    {NO_P_FOR_ALL, "open_top_p", RENORM_P},
-	    {RATIO_NOT_REACHED, "open_min_p", BY_MIN},
 	};
 
 	(void)state;

@@ -1011,6 +1011,7 @@ struct op_reach attention_reach(const struct op_problem *problem, int variant, i
 	bool decode = roles->qo_indptr < 0, paged = roles->kv_indices >= 0;
 	int64_t row = row_of(problem, roles), block = attention_block(row), batch = attention_past_block(row);
 	int64_t longest = roles->query[1] >= 0 ? LIST_LATENT_LONGEST : LIST_LONGEST;
+	int64_t page_size = paged ? problem->axes[problem->inputs[roles->key[0]].axis[1]].value : 1;
 
 	(void)variant;
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
@@ -1020,9 +1021,9 @@ struct op_reach attention_reach(const struct op_problem *problem, int variant, i
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
 		return (struct op_reach){batch + 1, 0};
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
-		return (struct op_reach){LIST_LONGEST, 32};
+		return (struct op_reach){LIST_LONGEST, 256};
 	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence has at least this many pages */
-		return (struct op_reach){longest / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1, 0};
+		return (struct op_reach){longest / page_size + 1, page_size == 1 ? 256 : 0};
 	return (struct op_reach){0, 0};
 }
 

@@ -104,16 +104,12 @@ enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {1, 2}, {1, 2}},
                                                           {{1, 0}, {1, 2}, {1, 1}, {1, 2}}};
 
-/* The largest number of output elements in a case with many sequences. */
-enum { MANY_ELEMENTS = 9000000 };
+/* The largest number of output elements in a case with 513 sequences, and in a case with 256 or 257. */
+enum { MANY_ELEMENTS = 9000000, BLOCK_ELEMENTS = 68 << 20 };
 
 int64_t attention_block(int64_t row)
 {
-	int64_t block = 256;
-
-	while (block > 32 && block + 1 > MANY_ELEMENTS / (row > 0 ? row : 1))
-		block /= 2;
-	return block;
+	return 257 <= BLOCK_ELEMENTS / (row > 0 ? row : 1) ? 256 : 128;
 }
 
 int64_t attention_past_block(int64_t row)
@@ -166,9 +162,16 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 	}
 }
 
+/* Returns the smallest number that is at least `number` and leaves the remainder `rest` (0 or 1) when divided by 256. */
+static int64_t up_to_block(int64_t number, int64_t rest)
+{
+	return (number - rest + 255) / 256 * 256 + rest;
+}
+
 /* Returns the totals of a case with `batch` sequences. The lengths of sequences 1, 2, … have different sums in the two
  * sets of input values. A total is the larger of these two sums, plus the smallest length that sequence 0 may have. If
- * sequence 0 is the only sequence, it has at least two pages. */
+ * sequence 0 is the only sequence, it has at least two pages. If entries are keys, or pages of one key, a case with many
+ * sequences has more of them: a multiple of 256, or one more than a multiple. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};
@@ -183,6 +186,8 @@ static struct attention_totals totals_of(const struct list *list, int64_t batch,
 	}
 	totals.queries += list->rest.queries;
 	totals.entries += rest < 2 && batch == 1 ? 2 : rest;
+	if (page_size == 1 && list->sequences != PARTS_ONLY)
+		totals.entries = up_to_block(totals.entries, list->sequences == PAST_BLOCK);
 	return totals;
 }
 
@@ -205,7 +210,7 @@ static bool has_batch(const struct list *list, int64_t batch)
 		return batch == 1 + list->count;
 	if (block == 512)
 		return list->sequences == PAST_BLOCK;
-	return block == 32 || block == 64 || block == 128 || block == 256;
+	return block == 128 || block == 256;
 }
 
 enum attention_list attention_list_of(const struct attention_totals *totals)

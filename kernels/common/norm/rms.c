@@ -118,7 +118,7 @@ static int64_t medium_rows(int64_t columns)
 	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
 
 	return rows_at_least(rows_past_block(columns, ROWS_ELEMENTS), cover < most ? cover : most,
-	                     rows_block(columns, ROWS_ELEMENTS));
+	                     rows_block(columns));
 }
 
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
@@ -183,7 +183,7 @@ struct op_reach rms_reach(const struct op_problem *problem, int variant, int axi
 		return (struct op_reach){4096, 0};
 	for (int d = 0; d + 1 < output->rank; d++)
 		if (output->axis[d] == axis && output->rank == 2)
-			return (struct op_reach){medium_rows(columns), rows_block(columns, ROWS_ELEMENTS)};
+			return (struct op_reach){medium_rows(columns), rows_block(columns)};
 	return (struct op_reach){1, 0};
 }
 
