@@ -1,7 +1,7 @@
 #include "kernels/core/row_counts.h"
 
 static const int64_t blocks[] = {256, 128, 64, 32, 16};
-enum { BLOCKS = sizeof blocks / sizeof *blocks, BLOCK_ELEMENTS = 40 << 20 };
+enum { BLOCKS = sizeof blocks / sizeof *blocks, BLOCK_ELEMENTS = 20 << 20 };
 
 int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
 {

@@ -85,44 +85,38 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
  * sequence; `one_token` is for definitions in which this number is always 1. In one small case, all slots are used, in
  * random order. In one small case of `by_batch`, each sequence has only one token. The function recurrence_fill_offsets
  * divides packed tokens into sequences. */
-enum { PRESETS = 4, BLOCK = RECURRENCE_BLOCK, BLOCK_PLUS_1 = RECURRENCE_BLOCK_PLUS_1, PAST_BLOCK = RECURRENCE_PAST_BLOCK };
-enum { POOL = -1 }; /* the result of recurrence_pool */
+enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
+							       * and recurrence_pool */
 static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}},
-				   {{1, BLOCK_PLUS_1, 1}, {1, BLOCK, 1}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}},
+				   {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}},
 				   {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{PAST_BLOCK, 1, POOL}, {BLOCK, 1, POOL}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 130, 7}}, {{BLOCK_PLUS_1, 1537, POOL}, {BLOCK, 512, POOL}}, {{8, 16384, 12}}};
-
-static int64_t state_elements(const struct op_problem *problem, const struct gdn_roles *roles)
-{
-	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
-
-	return match_fixed_length(problem, q, q->rank - 1) * match_fixed_length(problem, v, v->rank - 1) *
-	       match_fixed_length(problem, v, v->rank - 2);
-}
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 130, 7}}, {{65, 1281, POOL}, {64, 256, POOL}}, {{8, 16384, 12}}};
 
 /* Returns the number of elements in all states of one sequence. In a case with many sequences, a sequence has at most
  * two tokens. If there is a buffer of intermediate states, a sequence thus has three states: its own and two
  * intermediate ones. */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
-	return (roles->buffer >= 0 ? 3 : 1) * state_elements(problem, roles);
-}
+	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
+	int64_t size = match_fixed_length(problem, q, q->rank - 1) * match_fixed_length(problem, v, v->rank - 1) *
+		       match_fixed_length(problem, v, v->rank - 2);
 
-/* Returns the number of elements in the states that are kept for one token. */
-static int64_t token_elements(const struct op_problem *problem, const struct gdn_roles *roles)
-{
-	return roles->buffer >= 0 ? state_elements(problem, roles) : 0;
+	return roles->buffer >= 0 ? 3 * size : size;
 }
 
 static void preset_axes(const struct op_problem *problem, const struct gdn_roles *roles, const struct preset *preset,
                         int64_t *row)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
-	int64_t elements = slot_elements(problem, roles), sequences = recurrence_count(preset->sequences, elements);
-	int64_t slots = preset->slots == POOL ? recurrence_pool(sequences, elements) : preset->slots;
+	int64_t elements = slot_elements(problem, roles), sequences = preset->sequences, slots = preset->slots;
+
+	if (sequences < 0)
+		sequences = sequences == BLOCK ? recurrence_block(elements) : recurrence_past_block(elements);
+	if (slots == POOL)
+		slots = recurrence_pool(sequences, elements);
 
 	op_start_axes(problem, sequences, row);
 	if (roles->buffer >= 0)
@@ -136,7 +130,7 @@ static void preset_axes(const struct op_problem *problem, const struct gdn_roles
 		return;
 	}
 	op_set_axis(problem, q->axis[0], sequences, row);
-	op_set_axis(problem, q->axis[1], recurrence_count(preset->tokens, token_elements(problem, roles)), row);
+	op_set_axis(problem, q->axis[1], preset->tokens, row);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -390,17 +384,17 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
-	int64_t elements = slot_elements(problem, &roles), tokens = recurrence_block(token_elements(problem, &roles));
+	int64_t elements = slot_elements(problem, &roles);
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[0]                                  ? (struct op_reach){1537, 256}
-		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){recurrence_block(elements) + 2, 0}
+		return axis == q->axis[0]                                  ? (struct op_reach){1281, 256}
+		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){66, 0}
 		       : roles.state >= 0 && roles.indices < 0 && axis == problem->inputs[roles.state].axis[0]
-			       ? (struct op_reach){recurrence_block(elements) + 1, recurrence_block(elements)}
+			       ? (struct op_reach){65, 64}
 		                                                             : (struct op_reach){0, 0};
 	return axis == q->axis[0]   ? (struct op_reach){recurrence_past_block(elements), recurrence_block(elements)}
-	       : axis == q->axis[1] ? (struct op_reach){tokens + 1, tokens}
+	       : axis == q->axis[1] ? (struct op_reach){17, 16}
 	                            : (struct op_reach){0, 0};
 }
 

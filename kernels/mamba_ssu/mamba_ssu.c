@@ -231,19 +231,34 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* The sizes of the cases. The number of sequences of a medium case is a block size, or one more than a block size. There
- * are as many slots, because the constraints of some definitions demand a slot for each sequence. If there are slot
- * indices, the function `scalar` sets pad_slot_id to 0 in the second set of values, unless the number of sequences is a
- * multiple of five. Therefore BLOCK and BLOCK + 1 are not multiples of five. The edge case many_sequences has MANY
- * sequences. */
-enum { BLOCK = 256, MANY = 129 };
+/* The number of sequences of a medium case is a block size, or one more than a block size. There are as many slots, but
+ * if 257 slots have more than MOST_ELEMENTS elements together, only 129 or 128. The last sequences are then padding. If
+ * the constraints of a definition demand a slot for each sequence, there are only as many sequences as slots. If there
+ * are slot indices, the function `scalar` sets pad_slot_id to 0 in the second set of values, unless the number of
+ * sequences is a multiple of five. Therefore none of these numbers is a multiple of five. The edge case many_sequences
+ * has MANY sequences. */
+enum { BLOCK = 256, LARGE_BLOCK = 128, MANY = 129, MOST_ELEMENTS = 17 << 20 };
 static const struct preset {
-	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{BLOCK + 1, BLOCK + 1}, {BLOCK, BLOCK}}, {{512, 768}}};
+	int64_t batch, slots, large_slots;
+} presets[SIZE_COUNT][2] = {{{1, 3, 3}, {5, 8, 8}},
+			    {{BLOCK + 1, BLOCK + 1, LARGE_BLOCK + 1}, {BLOCK, BLOCK, LARGE_BLOCK}},
+			    {{512, 768, 384}}};
+
+/* Returns true if slots are so large that medium cases have fewer of them. */
+static bool slots_are_large(const struct op_problem *problem, const struct ssu_roles *roles)
+{
+	const struct op_arg *state = &problem->inputs[roles->state];
+	int64_t size = 1;
+
+	for (int d = 1; d < 4; d++)
+		size *= problem->axes[state->axis[d]].value;
+	return (BLOCK + 1) * size > MOST_ELEMENTS;
+}
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
+	bool large = slots_are_large(problem, &roles);
 	int count = 0;
 
 	(void)variant;
@@ -253,9 +268,11 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 		if (count == room)
 			return -1;
-		op_start_axes(problem, preset->batch, row);
+		int64_t slots = large ? preset->large_slots : preset->slots;
+
+		op_start_axes(problem, roles.indices >= 0 ? preset->batch : slots, row);
 		if (roles.indices >= 0)
-			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
+			op_set_axis(problem, problem->inputs[roles.state].axis[0], slots, row);
 	}
 	return count;
 }
@@ -861,9 +878,10 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
+	int64_t block = slots_are_large(problem, &roles) ? LARGE_BLOCK : BLOCK;
 
 	(void)variant;
-	return axis == problem->inputs[roles.x].axis[0] ? (struct op_reach){BLOCK + 1, BLOCK} : (struct op_reach){0, 0};
+	return axis == problem->inputs[roles.x].axis[0] ? (struct op_reach){block + 1, block} : (struct op_reach){0, 0};
 }
 
 static const char *const op_types[] = {"mamba_ssu", NULL};

@@ -117,25 +117,38 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
+/* Returns true if a reference takes so long for each row that there are fewer rows. */
+static bool has_large_vocabulary(const struct op_problem *problem)
+{
+	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
+
+	return !vocab->var && vocab->value > 65536;
+}
+
 /* Returns the number of rows of the first medium case, a multiple of SAMPLING_BLOCK_ROWS. A reference loops over rows
  * and takes some milliseconds per row. In 256 rows, the boundary token is drawn about 60 times. If most rows are peaks,
  * both sets of values together need about a thousand rows to detect a sampler with uniform noise (input_values.h). With
  * min-p, there are more rows than without a filter, because some kinds of rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
-	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
-	bool large = !vocab->var && vocab->value > 65536;
-
-	if ((variant & SAMPLING_RENORM) || large || !sampling_is_peaked(variant, sampling_is_shared(problem)))
+	if ((variant & SAMPLING_RENORM) || has_large_vocabulary(problem) ||
+	    !sampling_is_peaked(variant, sampling_is_shared(problem)))
 		return SAMPLING_BLOCK_ROWS;
 	return (variant == 0 ? 2 : 3) * SAMPLING_BLOCK_ROWS;
+}
+
+/* Returns the number of rows of the second medium case: one more than SAMPLING_BLOCK_ROWS or, if the vocabulary is large,
+ * than half of it. */
+static int64_t past_block(const struct op_problem *problem)
+{
+	return (has_large_vocabulary(problem) ? SAMPLING_BLOCK_ROWS / 2 : SAMPLING_BLOCK_ROWS) + 1;
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t vocab[] = {1024, 32000, 128256};
 	const int64_t rows[SIZE_COUNT][2] = {{1, SAMPLING_SMALL_ROWS},
-	                                    {medium_rows(problem, variant), SAMPLING_BLOCK_ROWS + 1},
+	                                    {medium_rows(problem, variant), past_block(problem)},
 	                                    {1024, 0}};
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 	bool fixed = !problem->axes[probs->axis[0]].var;
@@ -770,7 +783,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 
 	(void)variant;
-	return axis == probs->axis[0]   ? (struct op_reach){SAMPLING_BLOCK_ROWS + 1, SAMPLING_BLOCK_ROWS}
+	return axis == probs->axis[0]   ? (struct op_reach){SAMPLING_BLOCK_ROWS, past_block(problem) - 1}
 	       : axis == probs->axis[1] ? (struct op_reach){32000, 0}
 	                                : (struct op_reach){0, 0};
 }

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0c5962feba39987e614ddc7e89e6e284
+# reftest-body: 3295369f78ff965402e63447307b3faa
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -41,8 +41,8 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=3),
-        conftest.size("medium", batch_size=257),
-        conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=129),
+        conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=512),
     )
     OMITTED = ("state",)
@@ -137,10 +137,10 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
         conftest.size("small", batch_size=2, seq_len=2, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
-        conftest.size("medium", batch_size=1, seq_len=257, pool_size=1),
-        conftest.size("medium", batch_size=1, seq_len=256, pool_size=1),
-        conftest.size("medium", batch_size=257, seq_len=2, pool_size=264),
-        conftest.size("medium", batch_size=256, seq_len=2, pool_size=263),
+        conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
+        conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
+        conftest.size("medium", batch_size=129, seq_len=2, pool_size=136),
+        conftest.size("medium", batch_size=128, seq_len=2, pool_size=135),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
     OMITTED = ("intermediate_states_buffer",)
@@ -233,8 +233,8 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
         conftest.size("small", batch_size=2, seq_len=1, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
-        conftest.size("medium", batch_size=1, seq_len=257, pool_size=1),
-        conftest.size("medium", batch_size=1, seq_len=256, pool_size=1),
+        conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
+        conftest.size("medium", batch_size=2, seq_len=16, pool_size=5),
         conftest.size("medium", batch_size=257, seq_len=2, pool_size=264),
         conftest.size("medium", batch_size=256, seq_len=2, pool_size=264),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
@@ -250,7 +250,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             False,
             True,
             True,
-            True,
+            False,
             True,
             False,
             False,
@@ -272,7 +272,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (0.00017619331945484184, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
-            (2.6973983046972178e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
@@ -360,8 +360,8 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=130, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=1537, num_seqs=257, len_cu_seqlens=258),
-        conftest.size("medium", total_seq_len=512, num_seqs=256, len_cu_seqlens=257),
+        conftest.size("medium", total_seq_len=1281, num_seqs=65, len_cu_seqlens=66),
+        conftest.size("medium", total_seq_len=256, num_seqs=64, len_cu_seqlens=65),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     OMITTED = ("state",)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 59385843440a4b116b72a4f6e13bfda0
+# reftest-body: 5ff1003efb589ce64dc2cfdfaec7d5f4
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -166,8 +166,8 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=130, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=1537, num_seqs=257, len_cu_seqlens=258),
-        conftest.size("medium", total_seq_len=512, num_seqs=256, len_cu_seqlens=257),
+        conftest.size("medium", total_seq_len=1281, num_seqs=65, len_cu_seqlens=66),
+        conftest.size("medium", total_seq_len=256, num_seqs=64, len_cu_seqlens=65),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     DEFAULT_NUMBERS = conftest.constants(
@@ -195,7 +195,7 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
-            (7.635354995727539e-05, 0.000244140625, 1.0),
+            (7.253885269165039e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
             (0.0001220703125, 0.000244140625, 1.0),
         ],

@@ -302,8 +302,8 @@ static inline void inputs_from_a_workload_are_checked(void **state)
 	assert_absent_state_is_zeros(family->op, packed);
 	assert_given(family->op, packed, roles.cu_seqlens, 0, 1, "does not start with 0");
 	assert_given(family->op, packed, roles.cu_seqlens, 2, 10, "it must be at least");
-	assert_given(family->op, packed, roles.cu_seqlens, 2, 1e6, "at most 1537, the number of tokens");
-	assert_given(family->op, packed, roles.cu_seqlens, -1, 1536, "ends with 1536");
+	assert_given(family->op, packed, roles.cu_seqlens, 2, 1e6, "at most 1281, the number of tokens");
+	assert_given(family->op, packed, roles.cu_seqlens, -1, 1280, "ends with 1280");
 	assert_given(family->op, packed, roles.cu_seqlens, 2, 1025, NULL);
 	assert_given(family->op, packed, roles.v, 7, NAN, "holds NaN");
 	if (family->spoil_scalar != NULL)

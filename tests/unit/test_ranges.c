@@ -173,7 +173,7 @@ static void check_blocks(const struct subject *s, int axis, int64_t block)
  * family would choose. */
 static int64_t block_of_cases(const struct subject *s, int axis)
 {
-	int64_t block = s->op->reach(&s->problem, s->variant, axis).block;
+	int64_t block = s->op->reach(&s->problem, s->variant, axis).block > 0 ? 256 : 0;
 
 	while (block > 1 && !(has_length(s, axis, block, 0) && has_length(s, axis, block, 1)))
 		block /= 2;

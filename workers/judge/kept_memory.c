@@ -1,9 +1,10 @@
 #include "workers/judge/kept_memory.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 
-enum { KEPT_BYTES = 1 << 30 };
+enum { KEPT_BYTES = INT_MAX };
 
 void kept_memory_begin(void)
 {

@@ -40,11 +40,11 @@
  * initial state. In the medium cases, the number of tokens is a multiple of 256, or one more than a multiple. One
  * sequence has 1025 tokens: references have blocks or tables for up to 1024 tokens, and pass the state from one whole
  * chunk to the next. recurrence_fill_offsets sets the lengths of packed sequences. */
-enum { PRESETS = 4, BLOCK = RECURRENCE_BLOCK, BLOCK_PLUS_1 = RECURRENCE_BLOCK_PLUS_1, PAST_BLOCK = RECURRENCE_PAST_BLOCK };
+enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 81}}, {{1, 256}, {1, 1025}, {PAST_BLOCK, 1}, {BLOCK, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 130}}, {{BLOCK_PLUS_1, 1537}, {BLOCK, 512}}, {{8, 16384}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 130}}, {{65, 1281}, {64, 256}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -72,7 +72,10 @@ static void preset_axes(const struct op_problem *problem, const struct preset *p
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
-	int64_t sequences = recurrence_count(preset->sequences, elements_of_sequence(problem, &roles));
+	int64_t elements = elements_of_sequence(problem, &roles), sequences = preset->sequences;
+
+	if (sequences < 0)
+		sequences = sequences == BLOCK ? recurrence_block(elements) : recurrence_past_block(elements);
 
 	op_start_axes(problem, sequences, row);
 	if (roles.cu_seqlens >= 0) {
@@ -441,10 +444,10 @@ struct op_reach recurrence_reach(const struct op_problem *problem, int variant, 
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[q->rank - 3]                          ? (struct op_reach){1537, 256}
-		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){recurrence_block(elements) + 2, 0}
+		return axis == q->axis[q->rank - 3]                          ? (struct op_reach){1281, 256}
+		       : axis == problem->inputs[roles.cu_seqlens].axis[0] ? (struct op_reach){66, 0}
 		       : roles.state >= 0 && axis == problem->inputs[roles.state].axis[0]
-			       ? (struct op_reach){recurrence_block(elements) + 1, recurrence_block(elements)}
+			       ? (struct op_reach){65, 64}
 		                                                             : (struct op_reach){0, 0};
 	return axis == q->axis[0]   ? (struct op_reach){recurrence_past_block(elements), recurrence_block(elements)}
 	       : axis == q->axis[1] ? (struct op_reach){1025, 256}

@@ -57,7 +57,7 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 
 int64_t recurrence_block(int64_t elements)
 {
-	enum { MOST_ELEMENTS = 136 << 20 };
+	enum { MOST_ELEMENTS = 17 << 20 };
 
 	return 257 * elements <= MOST_ELEMENTS ? 256 : 128;
 }
@@ -65,20 +65,6 @@ int64_t recurrence_block(int64_t elements)
 int64_t recurrence_past_block(int64_t elements)
 {
 	return 513 * elements <= 9 << 19 ? 513 : recurrence_block(elements) + 1;
-}
-
-int64_t recurrence_count(int64_t entry, int64_t elements)
-{
-	switch (entry) {
-	case RECURRENCE_BLOCK:
-		return recurrence_block(elements);
-	case RECURRENCE_BLOCK_PLUS_1:
-		return recurrence_block(elements) + 1;
-	case RECURRENCE_PAST_BLOCK:
-		return recurrence_past_block(elements);
-	default:
-		return entry;
-	}
 }
 
 int64_t recurrence_pool(int64_t used, int64_t elements)

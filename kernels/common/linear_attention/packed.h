@@ -20,21 +20,13 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences of a case with as many sequences as kernels usually process in one block: 256, or 128
- * if 257 states of `elements` elements have more than 136 Mi elements together. */
+ * if 257 states of `elements` elements have more than 17 Mi elements together. */
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more
  * than recurrence_block. With such a number, a kernel that processes only whole blocks of sequences omits the last
  * sequence. */
 int64_t recurrence_past_block(int64_t elements);
-
-/* Numbers of sequences or tokens in tables of cases. They depend on the size of the state of a sequence or token. */
-enum { RECURRENCE_BLOCK = -1, RECURRENCE_BLOCK_PLUS_1 = -2, RECURRENCE_PAST_BLOCK = -3 };
-
-/* Returns the number that an entry of such a table stands for: the entry itself if it is not negative, the result of
- * recurrence_block or one more for the first two constants above, and the result of recurrence_past_block for the
- * third. */
-int64_t recurrence_count(int64_t entry, int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots of `elements` elements each, and the pool
  * has a few slots more. If slots are small, the pool has more than 256 slots, and slot numbers need more than 8
