@@ -270,7 +270,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 			return -1;
 		int64_t slots = large ? preset->large_slots : preset->slots;
 
-		op_start_axes(problem, roles.indices >= 0 ? preset->batch : slots, row);
+		op_start_axes(problem, roles.indices >= 0 || preset->batch < slots ? preset->batch : slots, row);
 		if (roles.indices >= 0)
 			op_set_axis(problem, problem->inputs[roles.state].axis[0], slots, row);
 	}

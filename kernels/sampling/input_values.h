@@ -95,9 +95,8 @@ enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENO
 
 enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
 
-/* The second small case has SAMPLING_SMALL_ROWS rows. In one medium case, the number of rows is a multiple of
- * SAMPLING_BLOCK_ROWS. */
-enum { SAMPLING_BLOCK_ROWS = 256, SAMPLING_SMALL_ROWS = 65 };
+/* The number of rows of the second small case. */
+enum { SAMPLING_SMALL_ROWS = 65 };
 
 /* A wide row has one of these two numbers of tokens. The vocabulary must be at least twice as large as the row's number
  * of tokens. */
