@@ -112,7 +112,7 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # Constants of keep_freed_memory. M_MMAP_MAX is an option from malloc.h, and MAPPINGS is its default value in glibc.
 # Freed memory is reused only if the arena has at most ARENA_WITHOUT_MAPPINGS bytes and "memory_has_room" is true: then
 # the holes in malloc's heap are small compared with the reference's memory limit.
-M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 1 << 30
+M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
 M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
 HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls if they have at most this many bytes
 OLDEST_TORCH = (2, 4)

@@ -1,10 +1,9 @@
 #include "workers/judge/kept_memory.h"
 
-#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 
-enum { KEPT_BYTES = INT_MAX };
+enum { KEPT_BYTES = 1 << 30 };
 
 void kept_memory_begin(void)
 {
