@@ -29,7 +29,8 @@ extern "C" {
 int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements);
 
 /* Returns the largest number of rows (256, 128, 64, 32 or 16) for which a block with `columns` columns has at most
- * 20 Mi elements: 256 for up to 81920 columns, 128 for up to twice as many. If even 16 rows have more elements, returns 16. */
+ * 20 Mi elements: 256 for up to 81920 columns, 128 for up to twice as many. If even 16 rows have more elements, returns
+ * 16. */
 int64_t rows_block(int64_t columns);
 
 /* Returns 4097, or 513 if a tensor with 4097 rows would have too many elements. If even 513 rows are too many, returns

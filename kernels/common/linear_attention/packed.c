@@ -57,9 +57,7 @@ void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t
 
 int64_t recurrence_block(int64_t elements)
 {
-	enum { MOST_ELEMENTS = 17 << 20 };
-
-	return 257 * elements <= MOST_ELEMENTS ? 256 : 128;
+	return 257 * elements <= 17 << 20 ? 256 : 129 * elements <= 136 << 20 ? 128 : 64;
 }
 
 int64_t recurrence_past_block(int64_t elements)
