@@ -1,13 +1,13 @@
 /* dtype - the element types of tensors. The names come from the FlashInfer-Trace schema.
  *
- * A new element type must also be added to: base/dtype.c, dataset/definition_load.c (the list of dtypes in a message),
- * dataset/safetensors.c, kernels/core/dtype_convert.{h,c}, kernels/core/compare.cu, kernels/core/compare_by_dtype.cuh,
- * kernels/core/tolerance.c, kernels/core/random_inputs.h, cache/python_names.h, python/tensors.py,
- * python/testing/conftest.py and conftest_cases.py, report/reproduce.py, docs/formats.md. An integer type must also be
- * added to dataset/constraint_values.c and to bounds_of in dataset/workload.c. A floating-point type must also be added
- * to python/gradients.py if references cast tensors to this type. The `match` function of an op family lists the
- * element types that the family accepts. docs/architecture.md ("Where to look") lists the tests that must know a new
- * element type. */
+ * A new element type must also be added to: base/dtype.c, dataset/definition_load.c (the list of dtypes in a
+ * message), dataset/safetensors.c, kernels/core/dtype_convert.{h,c}, kernels/core/compare_tensors.cu,
+ * kernels/core/compare_by_dtype.cuh, kernels/core/default_tolerance.c, kernels/core/random_inputs.h,
+ * cache/python_names.h, python/tensors.py, python/testing/conftest.py and conftest_cases.py, report/reproduce.py,
+ * docs/formats.md. An integer type must also be added to dataset/constraint_values.c and to bounds_of in
+ * dataset/workload.c. A floating-point type must also be added to python/gradients.py if references cast tensors to
+ * this type. The `match` function of an op family lists the element types that the family accepts.
+ * docs/architecture.md ("Where to look") lists the tests that must know a new element type. */
 #ifndef REFTEST_BASE_DTYPE_H
 #define REFTEST_BASE_DTYPE_H
 

@@ -1,6 +1,6 @@
-/* metrics - measures of the difference between two tensors, computed in one pass. This file only declares the measures.
- * kernels/core/compare.h computes them, and dataset/verdict.h converts them to JSON. A new measure must also get a row
- * in the table of dataset/verdict_fields.c. */
+/* metrics - measures of the difference between two tensors, computed in one pass. This file only declares the
+ * measures. kernels/core/compare_tensors.h computes them, and dataset/verdict.h converts them to JSON. A new measure
+ * must also get a row in the table of dataset/verdict_fields.c. */
 #ifndef REFTEST_BASE_METRICS_H
 #define REFTEST_BASE_METRICS_H
 

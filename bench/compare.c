@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/err.h"
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
 

@@ -132,10 +132,11 @@ static int stat_check(struct program *program, const struct affected_options *o,
 
 	if (dataset_scan(program->root, arena, &dataset, err) < 0)
 		return EXIT_INTERNAL;
-	struct states *states = file_states_open((struct run_store){NULL, NULL}, &dataset, disk_files(&dataset), arena, err);
+	struct file_digests *digests =
+	    file_digests_open((struct run_store){NULL, NULL}, &dataset, disk_files(&dataset), arena, err);
 
-	if (states != NULL &&
-	    affected_by(program, &dataset, states, files->list, files->count, arena, &affected, err) == 0 &&
+	if (digests != NULL &&
+	    affected_by(program, &dataset, digests, files->list, files->count, arena, &affected, err) == 0 &&
 	    remove_excluded(&dataset, &affected, &aside, arena, err) == 0) {
 		if (o->json)
 			print_json(program->root, &affected, &aside);

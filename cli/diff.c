@@ -10,7 +10,7 @@
 #include "dataset/dataset.h"
 #include "dataset/definition_load.h"
 #include "engine/base_references.h"
-#include "engine/file_state.h"
+#include "engine/file_digests.h"
 #include "engine/run.h"
 #include "report/behaviour_diff.h"
 
@@ -105,13 +105,14 @@ static bool is_selected(const struct run *run, const char *path)
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {
-	struct states *states = run->states;
+	struct file_digests *digests = run->digests;
 	struct stat_check check = {.read = false};
 	struct buf bytes = {0};
 	struct err why = {""};
 	const struct definition *now = NULL;
 
-	if (base->trouble == NULL && file_states_check(states, file, DEFINITION_BYTES, true, &bytes, &check, &why) == 0)
+	if (base->trouble == NULL &&
+	    file_digests_check(digests, file, DEFINITION_BYTES, true, &bytes, &check, &why) == 0)
 		now = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &why);
 	buf_free(&bytes);
 	*what = NULL;

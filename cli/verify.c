@@ -349,7 +349,7 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 
 	if (count == 0)
 		return 0;
-	if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
+	if (affected_by(run->program, &run->dataset, run->digests, files, count, arena, &affected, err) < 0)
 		return -1;
 	const char **more = arena_array(arena, (size_t)(selected->count + affected.definition_count) + 1, sizeof *more);
 

@@ -13,7 +13,7 @@
 struct finder {
 	struct program *program;
 	const struct dataset *dataset;
-	struct states *states;
+	struct file_digests *digests;
 	struct arena *arena;
 	struct affected *out;
 	/* For each definition, the first changed file that affects it; NULL if no changed file affects it. */
@@ -96,7 +96,7 @@ static const struct definition *load(struct finder *f, const struct dataset_file
 {
 	struct stat_check stat_check;
 
-	if (file_states_check(f->states, file, DEFINITION_BYTES, true, &f->definition_bytes, &stat_check, NULL) < 0)
+	if (file_digests_check(f->digests, file, DEFINITION_BYTES, true, &f->definition_bytes, &stat_check, NULL) < 0)
 		return NULL;
 	return definition_load(file->path, file->op_type, file->name, f->definition_bytes.data,
 			       f->definition_bytes.length, arena, NULL);
@@ -253,7 +253,7 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 	struct stat_check stat_check;
 
 	if (workload == NULL ||
-	    file_states_check(f->states, workload, WORKLOAD_BYTES, true, &f->workload_bytes, &stat_check, NULL) < 0)
+	    file_digests_check(f->digests, workload, WORKLOAD_BYTES, true, &f->workload_bytes, &stat_check, NULL) < 0)
 		return;
 	for (int i = 0; i < count; i++) {
 		bool named = may_name(&f->workload_bytes, files[i]);
@@ -344,13 +344,13 @@ static void collect_definitions(struct finder *f)
 			    (struct affected_definition){&f->dataset->definitions[i], f->because[i]};
 }
 
-int affected_by(struct program *program, const struct dataset *dataset, struct states *states, const char *const *files,
-		int count, struct arena *arena, struct affected *out, struct err *err)
+int affected_by(struct program *program, const struct dataset *dataset, struct file_digests *digests,
+		const char *const *files, int count, struct arena *arena, struct affected *out, struct err *err)
 {
 	size_t definitions = (size_t)dataset->definition_count, n = (size_t)count;
 	struct finder f = {.program = program,
 			   .dataset = dataset,
-			   .states = states,
+			   .digests = digests,
 			   .arena = arena,
 			   .out = out,
 			   .because = arena_array(arena, definitions, sizeof *f.because),

@@ -12,7 +12,7 @@
 #ifndef REFTEST_ENGINE_AFFECTED_H
 #define REFTEST_ENGINE_AFFECTED_H
 
-#include "engine/file_state.h"
+#include "engine/file_digests.h"
 #include "engine/program.h"
 
 struct affected_definition {
@@ -33,8 +33,8 @@ struct affected {
 
 /* Finds the definitions and tests that `files` affect. `files` are paths relative to the root. The results are
  * allocated in `arena`. Returns 0, or -1 and sets `err`. */
-int affected_by(struct program *program, const struct dataset *dataset, struct states *states, const char *const *files,
-		int count, struct arena *arena, struct affected *out, struct err *err);
+int affected_by(struct program *program, const struct dataset *dataset, struct file_digests *digests,
+		const char *const *files, int count, struct arena *arena, struct affected *out, struct err *err);
 
 /* Converts a path relative to the working directory to a path relative to `root`. Returns a path outside `root`
  * unchanged. */

@@ -1,6 +1,6 @@
 #include "engine/cases_internal.h"
 
-#include "kernels/core/tolerance.h"
+#include "kernels/core/default_tolerance.h"
 #include "workers/protocol/chain_plan.h"
 
 static void override_rule(struct rule *rule, const struct tolerance *by)

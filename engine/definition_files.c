@@ -49,7 +49,7 @@ static void check_optional(struct result *result, struct optional_file of, struc
 	struct err why = {""};
 
 	if (*of.file == NULL || *of.trouble != NULL || (need_bytes && of.check->read) ||
-	    file_states_check(result->run->states, *of.file, of.most, need_bytes, bytes, of.check, &why) == 0)
+	    file_digests_check(result->run->digests, *of.file, of.most, need_bytes, bytes, of.check, &why) == 0)
 		return;
 	if (of.check->absent)
 		*of.file = NULL; /* the file was deleted after the directory was read */
@@ -59,14 +59,14 @@ static void check_optional(struct result *result, struct optional_file of, struc
 
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err)
 {
-	struct states *states = result->run->states;
+	struct file_digests *digests = result->run->digests;
 
 	if ((!need_bytes || !result->definition_check.read) &&
-	    file_states_check(states, result->file, DEFINITION_BYTES, need_bytes, &bytes->definition,
+	    file_digests_check(digests, result->file, DEFINITION_BYTES, need_bytes, &bytes->definition,
 			      &result->definition_check, err) < 0)
 		return -1;
 	if (result->workload != NULL && (!need_bytes || !result->workload_check.read) &&
-	    file_states_check(states, result->workload, WORKLOAD_BYTES, need_bytes, &bytes->workload,
+	    file_digests_check(digests, result->workload, WORKLOAD_BYTES, need_bytes, &bytes->workload,
 			      &result->workload_check, err) < 0) {
 		if (!result->workload_check.absent)
 			return -1;
@@ -112,7 +112,7 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 {
 	if (result->run->on_blob != NULL)
 		result->run->on_blob(result->run, path);
-	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
+	return file_digests_blob(result->run->digests, use, path, to_run, &result->arena);
 }
 
 /* Returns the use of the blob at index `i` of the list that blob_paths returns. */
@@ -156,7 +156,8 @@ static void take_summary(struct result *result, const struct summary *summary)
 static void note_optional(struct result *result, struct optional_file of)
 {
 	if (*of.file != NULL && of.check->read && *of.trouble == NULL)
-		file_states_note(result->run->states, &(struct file_entry){.path = (*of.file)->path, .seen = of.check->seen});
+		file_digests_note(result->run->digests,
+				  &(struct file_entry){.path = (*of.file)->path, .seen = of.check->seen});
 }
 
 static void note_optionals(struct result *result)
@@ -169,14 +170,14 @@ static void note_optionals(struct result *result)
  * mtime has changed, or if it was written so shortly before the last run that its stored stat proves nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
-	struct states *states = result->run->states;
+	struct file_digests *digests = result->run->digests;
 
 	entry.seen = result->definition_check.seen;
 	if (result->definition_check.read)
-		file_states_note(states, &entry);
+		file_digests_note(digests, &entry);
 	if (result->workload != NULL && result->workload_check.read)
-		file_states_note(
-		    states, &(struct file_entry){.path = result->workload->path, .seen = result->workload_check.seen});
+		file_digests_note(
+		    digests, &(struct file_entry){.path = result->workload->path, .seen = result->workload_check.seen});
 	note_optionals(result);
 }
 
@@ -211,7 +212,7 @@ static bool same_solutions(struct result *result, const struct file_entry *entry
 bool result_from_summary(struct result *result)
 {
 	struct run *run = result->run;
-	const struct file_entry *entry = file_state(run->states, result->file);
+	const struct file_entry *entry = file_digests_entry(run->digests, result->file);
 
 	if (!wants_summaries(run->options) || entry == NULL || !entry->has_summary ||
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
@@ -237,7 +238,7 @@ bool result_from_summary(struct result *result)
 bool result_from_lru(struct result *result)
 {
 	struct run *run = result->run;
-	const struct file_entry *before = file_state(run->states, result->file);
+	const struct file_entry *before = file_digests_entry(run->digests, result->file);
 	const struct summary *known;
 
 	if (run->summary_lru == NULL || !result->definition_check.read || ground_truths_use_solutions(&run->machine.truths))
@@ -625,25 +626,25 @@ static bool tensors_unchanged(const struct result *result)
 {
 	for (int i = 0; i < result->blob_count; i++)
 		if (result->blobs[i].missing == NULL && result->blobs[i].bad == NULL &&
-		    !file_states_blob_unchanged(result->run->states, &result->blobs[i]))
+		    !file_digests_blob_unchanged(result->run->digests, &result->blobs[i]))
 			return false;
 	return true;
 }
 
 bool result_unchanged(const struct result *result)
 {
-	struct states *states = result->run->states;
+	struct file_digests *digests = result->run->digests;
 
-	if (!file_states_unchanged(states, result->file, &result->definition_check.seen.content))
+	if (!file_digests_unchanged(digests, result->file, &result->definition_check.seen.content))
 		return false;
 	if (result->workload != NULL &&
-	    !file_states_unchanged(states, result->workload, &result->workload_check.seen.content))
+	    !file_digests_unchanged(digests, result->workload, &result->workload_check.seen.content))
 		return false;
 	if (result->truth != NULL && result->truth_trouble == NULL &&
-	    !file_states_unchanged(states, result->truth, &result->truth_check.seen.content))
+	    !file_digests_unchanged(digests, result->truth, &result->truth_check.seen.content))
 		return false;
 	if (result->approval != NULL && result->approval_trouble == NULL &&
-	    !file_states_unchanged(states, result->approval, &result->approval_check.seen.content))
+	    !file_digests_unchanged(digests, result->approval, &result->approval_check.seen.content))
 		return false;
 	return tensors_unchanged(result);
 }
@@ -683,9 +684,9 @@ void result_note(struct result *result)
 		entry.summary.context = run->context;
 		entry.summary.inputs = result->inputs;
 	}
-	file_states_note(run->states, &entry);
+	file_digests_note(run->digests, &entry);
 	if (result->workload != NULL)
-		file_states_note(run->states, &(struct file_entry){.path = result->workload->path,
+		file_digests_note(run->digests, &(struct file_entry){.path = result->workload->path,
 								   .seen = result->workload_check.seen});
 	note_optionals(result);
 }

@@ -608,7 +608,7 @@ void run_end(struct run *run)
 	save_waiting(run);
 	/* Summaries are stored only if every verdict of the run is in the store. */
 	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
-	    file_states_write(run->states, &note) < 0)
+	    file_digests_write(run->digests, &note) < 0)
 		run->not_stored = arena_string(&run->arena, note.text);
 	last_failed_write(run);
 	run->seconds = run_seconds(run);

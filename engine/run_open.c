@@ -91,8 +91,8 @@ static int open_files(struct run *run, struct run_files files, struct run_store 
 {
 	run->equal_cases = &run->own_equal_cases;
 	run->records = records;
-	run->states = file_states_open(records, &run->dataset, files, &run->arena, err);
-	return run->states == NULL ? EXIT_INTERNAL : 0;
+	run->digests = file_digests_open(records, &run->dataset, files, &run->arena, err);
+	return run->digests == NULL ? EXIT_INTERNAL : 0;
 }
 
 static struct run_files files_of(struct run *run)

@@ -15,7 +15,7 @@
 #include "engine/cases.h"
 #include "engine/approved_reference.h"
 #include "engine/dataset_truth.h"
-#include "engine/file_state.h"
+#include "engine/file_digests.h"
 #include "engine/equal_cases.h"
 #include "engine/accepted_machines.h"
 #include "engine/program.h"
@@ -194,7 +194,7 @@ struct run {
 	struct dataset dataset;
 	struct machine_policy machine;
 	struct digest context;
-	struct states *states;
+	struct file_digests *digests;
 	struct staged *staged;	 /* git's index, for --staged; NULL: files are read from disk */
 	struct equal_cases *equal_cases; /* either `own_equal_cases` or a table that several runs share */
 	struct equal_cases own_equal_cases;

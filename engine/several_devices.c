@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 
 /* A task that was given to a device. */
 struct given {

@@ -37,7 +37,7 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
 # The patterns in for_checker also match these files, but CHECKER_DIGEST does not cover them, because an edit of these
 # files cannot change a verdict: they only measure time, or only write or send messages.
-not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
+not_for_checker='workers/judge/message_text.* workers/judge/judge_seconds.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # Units of kernels/core/ that the function shared() leaves out. Most of them are in the lists above. The other four
 # cannot change a verdict: `cuda` only writes messages, `published` only has constants, which are part of the

@@ -1,5 +1,6 @@
-/* compare_by_dtype - converts the bytes of each dtype to numbers, for kernels/core/compare.cu only. It converts one
- * element exactly to double or, if float represents every value of the dtype, 16 bytes at a time to float. */
+/* compare_by_dtype - converts the bytes of each dtype to numbers, for kernels/core/compare_tensors.cu only. It
+ * converts one element exactly to double or, if float represents every value of the dtype, 16 bytes at a time to
+ * float. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 

@@ -1,4 +1,5 @@
-/* compare_cuda - compares two tensors on a GPU in one pass, as kernels/core/compare.h describes. Only for .cu files.
+/* compare_cuda - compares two tensors on a GPU in one pass, as kernels/core/compare_tensors.h describes. Only for .cu
+ * files.
  *
  * The result equals the CPU's result within the following limits. Hits and counts are exact: if float is too inaccurate
  * for a pair, the pair is compared in double. Sums have a relative error of at most 1e-6, and have the same bits in
@@ -10,7 +11,7 @@
 
 #include "kernels/core/cuda_check.h"
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 
 struct compare_board; /* counters and results that all blocks of a launch share */
 

@@ -1,5 +1,5 @@
-/* compare_exact - declares the structs that all parts of kernels/core/compare.cu use (task, plan, shared memory of a
- * block), and applies the tolerance rule to single elements in double. */
+/* compare_exact - declares the structs that all parts of kernels/core/compare_tensors.cu use (task, plan, shared
+ * memory of a block), and applies the tolerance rule to single elements in double. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_EXACT_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_EXACT_CUH
 

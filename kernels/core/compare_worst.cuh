@@ -1,6 +1,6 @@
-/* compare_worst - finds the five worst elements, in the last block of kernels/core/compare.cu. The last block selects
- * the five chunks with the highest peaks, reads these chunks again, lists the elements whose scores are at least the
- * lowest of these five peaks, and ranks the listed elements exactly.
+/* compare_worst - finds the five worst elements, in the last block of kernels/core/compare_tensors.cu. The last block
+ * selects the five chunks with the highest peaks, reads these chunks again, lists the elements whose scores are at
+ * least the lowest of these five peaks, and ranks the listed elements exactly.
  *
  * The last block runs this code once, while no other block runs. Other blocks therefore cannot hide the latency of
  * loads and of instruction fetches. For this reason, the code issues many loads together, and is short. */

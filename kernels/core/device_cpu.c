@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/free_memory.h"
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/random_inputs.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/mistakes.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/random_inputs.h"

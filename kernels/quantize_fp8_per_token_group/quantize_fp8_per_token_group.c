@@ -34,7 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"

@@ -13,7 +13,7 @@
 #include "tests/gpu/check.h"
 #include "tests/gpu/compared_tensors.h"
 #include "tests/gpu/problems.h"
-#include "kernels/core/tolerance.h"
+#include "kernels/core/default_tolerance.h"
 
 /* --- sentences ---------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/device.h"
 #include "kernels/core/kernels_library.h"
 #include "tests/gpu/check_messages.h"

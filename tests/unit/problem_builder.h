@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/op.h"
 

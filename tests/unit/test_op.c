@@ -13,7 +13,7 @@
 #include "kernels/core/family_candidates.h"
 #include "kernels/core/op.h"
 #include "kernels/core/shape_match.h"
-#include "kernels/core/tolerance.h"
+#include "kernels/core/default_tolerance.h"
 
 static const struct op_axis axes[] = {{"M", true, 0}, {"N", false, 8}, {"K", false, 16}};
 static const struct op_arg inputs[] = {{.name = "A", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 2}},

@@ -16,7 +16,7 @@
 
 #include "kernels/common/norm/rms.h"
 #include "kernels/common/norm/rms_input_values.h"
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/op.h"
 #include "tests/unit/seeds.h"

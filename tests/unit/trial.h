@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"

@@ -7,11 +7,11 @@
  * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
- * judge_purpose (judge_clock.h). If the row has the function finish_once, add the kind's check to this function. If the
- * row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
- * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family, name
- * the check in `beside`. A new name in `beside` changes the field case.checks of these cases (engine/cases_subject.c),
- * so they run again. Add the check to the list of the checks of --edge in docs/verify.md. */
+ * judge_purpose (judge_seconds.h). If the row has the function finish_once, add the kind's check to this function.
+ * If the row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
+ * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family,
+ * name the check in `beside`. A new name in `beside` changes the field case.checks of these cases
+ * (engine/cases_subject.c), so they run again. Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
@@ -656,7 +656,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	trial->run = RUN_EXTRA;
 	if (!prepare_next(trial))
 		return false;
-	judge_clock_count_run(&trial->context->clock, kinds[extra->kind].purpose);
+	judge_seconds_count_run(&trial->context->clock, kinds[extra->kind].purpose);
 	if (trial_stage(trial, &extra->round, RUN_EXTRA, &err) != 0 ||
 	    (extra->rows_axis >= 0 && extra_rows_stage(trial, &err) != 0)) {
 		trial_decide_error(trial, &err);

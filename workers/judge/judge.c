@@ -115,8 +115,8 @@ static void end_trial(struct judge *judge)
 		return;
 	trial_close(judge->trial);
 	judge->trial = NULL;
-	judge_clock_end_runs(&judge->context.clock);
-	judge_clock_trace(&judge->context.clock);
+	judge_seconds_end_runs(&judge->context.clock);
+	judge_seconds_trace(&judge->context.clock);
 }
 
 /* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If the answer requests a run,
@@ -262,13 +262,13 @@ static int serve(struct judge *judge)
 
 	for (;;) {
 		while ((line = channel_line(&judge->channel, &length)) != NULL) {
-			judge_clock_turn(&judge->context.clock, JUDGE_OTHER);
+			judge_seconds_turn(&judge->context.clock, JUDGE_OTHER);
 			if (handle(judge, line, length) != 0)
 				return EXIT_PROTOCOL;
 			if (device->calls->broken(device))
 				return EXIT_BROKEN;
 		}
-		judge_clock_turn(&judge->context.clock, JUDGE_WAITS);
+		judge_seconds_turn(&judge->context.clock, JUDGE_WAITS);
 		if (kept_memory_wait(JUDGE_SOCKET, IDLE_MS))
 			shared_memory_forget(&judge->context.shared);
 		if (channel_read(&judge->channel) != CHANNEL_DATA)

@@ -8,7 +8,7 @@
 
 #include "dataset/verdict.h"
 #include "kernels/core/kernels_library.h"
-#include "workers/judge/judge_clock.h"
+#include "workers/judge/judge_seconds.h"
 #include "workers/judge/tensor_files.h"
 #include "workers/protocol/shared_memory.h"
 
@@ -37,7 +37,7 @@ struct judge_context {
 						     * reference */
 	int recovered_count;
 	struct diagnosis diagnosis; /* the diagnosis of the failures of this definition so far */
-	struct judge_clock clock;
+	struct judge_seconds clock;
 };
 
 /* Frees the state of the last definition. The shared arena may be kept for a later runner

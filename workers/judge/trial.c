@@ -515,7 +515,7 @@ static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf
 	struct err err = {""};
 
 	trial->run = run;
-	judge_clock_count_run(&trial->context->clock, JUDGE_USUAL);
+	judge_seconds_count_run(&trial->context->clock, JUDGE_USUAL);
 	if (trial_hold_inputs(trial, round) == 0 && trial_stage(trial, round, run, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)
@@ -712,7 +712,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
-	judge_clock_end_runs(&trial->context->clock);
+	judge_seconds_end_runs(&trial->context->clock);
 	trial->run = RUN_AGAIN; /* the extra runs are over, and the ground truths come next */
 	return next_ground_truth(trial, out);
 }
@@ -722,7 +722,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	struct round *round = trial_round_of_run(trial, trial->run);
 	struct err err = {""};
 
-	judge_clock_turn(&trial->context->clock, JUDGE_CHECKS);
+	judge_seconds_turn(&trial->context->clock, JUDGE_CHECKS);
 	trial_check_canaries(trial);
 	trial_note_latency(trial, "reference", ran);
 	if (trial->run == RUN_EXTRA) {

@@ -351,14 +351,14 @@ int trial_unjudged_input(const struct trial *trial, const struct round *round)
 /* Compares the reference's outputs, and the inputs that it may write to, with ground truth `at`. */
 int trial_compare_with(struct trial *trial, struct round *round, int at)
 {
-	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPARES);
+	enum judge_part before = judge_seconds_turn(&trial->context->clock, JUDGE_COMPARES);
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
 		rc = compare_output(trial, round, at, i);
 	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
 		rc = compare_input(trial, round, at, i);
-	judge_clock_turn(&trial->context->clock, before);
+	judge_seconds_turn(&trial->context->clock, before);
 	if (rc != 0)
 		return -1;
 	round->answered[at] = true;
@@ -468,14 +468,14 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
  * ran. */
 static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
-	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
+	enum judge_part before = judge_seconds_turn(&trial->context->clock, JUDGE_COMPUTES);
 	struct tensor *to = round->truth[at];
 
 	if (!round->computed && trial->op->on_host)
 		round->computed = truth_on_host(trial, round, to, err) == 0;
 	else if (!round->computed)
 		round->computed = trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err) == 0;
-	judge_clock_turn(&trial->context->clock, before);
+	judge_seconds_turn(&trial->context->clock, before);
 	return round->computed ? 0 : -1;
 }
 
@@ -485,10 +485,10 @@ static int make_truth(struct trial *trial, struct round *round, int at, struct e
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
-	double start = judge_clock_now();
+	double start = judge_seconds_now();
 	int rc = make_truth(trial, round, at, &err);
 
-	trial_note_seconds(trial, trial->truths.items[at].name, judge_clock_now() - start);
+	trial_note_seconds(trial, trial->truths.items[at].name, judge_seconds_now() - start);
 	if (rc == 0)
 		trial_compare_with(trial, round, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))

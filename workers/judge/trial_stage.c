@@ -226,7 +226,7 @@ int trial_canary_parts(const struct trial *trial, struct shared_part *parts)
 /* Writes canaries, inputs and poison for the outputs to the shared memory, in the layout of run `run`. */
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err)
 {
-	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_STAGES);
+	enum judge_part before = judge_seconds_turn(&trial->context->clock, JUDGE_STAGES);
 	const struct op_problem *problem = &trial->job->problem;
 	int count = trial_tensor_count(trial), part_count = 0, rc;
 	int64_t *bytes = arena_array(&trial->arena, (size_t)count, sizeof *bytes);
@@ -245,6 +245,6 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 							   .byte = poison[run],
 							   .length = bytes[i]};
 	rc = shared_memory_write_parts(trial_stage_of(trial), parts, part_count, err);
-	judge_clock_turn(&trial->context->clock, before);
+	judge_seconds_turn(&trial->context->clock, before);
 	return rc;
 }

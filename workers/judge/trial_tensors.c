@@ -205,7 +205,7 @@ int trial_hold_inputs(struct trial *trial, struct round *round)
 
 	if (trial->held[contents])
 		return 0;
-	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_INPUTS);
+	enum judge_part before = judge_seconds_turn(&trial->context->clock, JUDGE_INPUTS);
 
 	if (trial->one_set)
 		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
@@ -218,7 +218,7 @@ int trial_hold_inputs(struct trial *trial, struct round *round)
 	}
 	if (!trial->held[contents])
 		decide_ruling(trial, &rejection);
-	judge_clock_turn(&trial->context->clock, before);
+	judge_seconds_turn(&trial->context->clock, before);
 	return trial->held[contents] ? 0 : -1;
 }
 
@@ -334,9 +334,9 @@ int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 		place_tensors(trial, &trial->round[r], bytes, &at);
 	for (int i = 0; trial->extra.fit && i < trial->job->problem.output_count; i++)
 		trial->extra.out[i].data = take_private(&at, extra_runs_bytes(&trial->round[0].first[i]));
-	judge_clock_turn(&trial->context->clock, JUDGE_INPUTS);
+	judge_seconds_turn(&trial->context->clock, JUDGE_INPUTS);
 	int rc = make_inputs(trial);
 
-	judge_clock_turn(&trial->context->clock, JUDGE_OTHER);
+	judge_seconds_turn(&trial->context->clock, JUDGE_OTHER);
 	return rc;
 }

@@ -2,7 +2,7 @@
 #ifndef REFTEST_WORKERS_POOL_ANSWERS_H
 #define REFTEST_WORKERS_POOL_ANSWERS_H
 
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 
 struct answer {
 	struct answer *next;

@@ -8,7 +8,7 @@
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
 
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 #include "workers/pool/zygote.h"
 
 struct isolation_reader {

@@ -13,7 +13,7 @@
  * answers about the cancelled case are still to come, and ignores that many answers. A runner that breaks the protocol,
  * dies or times out is killed, and the next case gets a new runner. If the judge or the runner was killed, for example
  * by another reference or by the kernel's OOM killer, the case is retried once, while no other lane works. The data
- * that a retried case keeps from its first attempt is in struct queued (task_order.h). */
+ * that a retried case keeps from its first attempt is in struct queued (definition_order.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
@@ -71,8 +71,8 @@ char *lane_printed(struct child *child)
 static void add_answer(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
 	struct answer answer = {.owner = lane->work->task.owner, .job = lane_current_job(lane), .accident = lane->accident,
-	                        .printed = lane->printed, .seconds = lane_clock_now() - lane->started, .time = (int64_t)time(NULL),
-	                        .reached = lane->work->reached,
+	                        .printed = lane->printed, .seconds = lane_seconds_now() - lane->started,
+	                        .time = (int64_t)time(NULL), .reached = lane->work->reached,
 	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because};
 
 	if (answer.printed == NULL && lane->child != NULL)
@@ -312,7 +312,7 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 	lane->asked = lane->blamed = lane->accident = false;
 	free(lane->printed);
 	lane->printed = NULL;
-	lane->started = lane_clock_now();
+	lane->started = lane_seconds_now();
 	lane->deadline = lane_case_deadline(shared);
 	if (lane->work->failure != NULL) {
 		ask_verdict_on_failure(shared, lane, lane->work->failure, lane->work->accident);
@@ -839,7 +839,7 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 
 		if (lane_send_reads(&lane->work->task, child, &changed) != 0) {
 			zygote_drop(&shared->runners, child);
-			lane->started = lane_clock_now();
+			lane->started = lane_seconds_now();
 			verdict_without_judge(shared, lane, STATUS_SKIPPED, REASON_CHANGED, changed.text);
 			return 0;
 		}

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "workers/pool/answers.h"
-#include "workers/pool/lane_clock.h"
+#include "workers/pool/lane_seconds.h"
 #include "workers/pool/process.h"
 #include "workers/pool/provider.h"
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 #include "workers/pool/zygote.h"
 #include "workers/protocol/channel.h"
 #include "workers/protocol/judge_process.h"
@@ -73,7 +73,7 @@ struct lane {
 				 * LANE_WORKING */
 	int64_t alone_by;       /* the time in ms after which a case that must run alone no longer waits for the end of
 				 * spare runners; 0: no limit is set */
-	struct lane_clock clock;
+	struct lane_seconds clock;
 };
 
 /* The state that all lanes of a pool share. A lane is a judge and its runner. */

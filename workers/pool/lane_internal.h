@@ -75,7 +75,7 @@ void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit
 int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child *child, const struct truth_program *program,
 		    struct err *err);
 
-/* ---- lane_timeout.c ---- */
+/* ---- lane_time_limit.c ---- */
 
 /* Kills the judge or the runner if its deadline has passed at time `now`. Returns -1 if no judge can be started. */
 int lane_check_timeouts(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err);

@@ -465,7 +465,7 @@ static void tick(struct pool *pool)
 	for (int i = 0; i < pool->shared.lane_count; i++) {
 		struct lane *lane = &pool->shared.lanes[i];
 
-		lane_clock_turn(&lane->clock, lane_part(lane), pool->shared.seconds);
+		lane_seconds_turn(&lane->clock, lane_part(lane), pool->shared.seconds);
 	}
 }
 
@@ -623,7 +623,7 @@ void pool_close(struct pool *pool)
 	if (pool == NULL)
 		return;
 	tick(pool);
-	lane_clock_trace(pool->shared.seconds, pool->shared.lane_count);
+	lane_seconds_trace(pool->shared.seconds, pool->shared.lane_count);
 	for (int i = 0; i < pool->shared.lane_count; i++)
 		process_kill(&pool->shared.lanes[i].judge);
 	provider_close(&pool->shared.provider);

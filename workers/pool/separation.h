@@ -7,7 +7,7 @@
 #ifndef REFTEST_WORKERS_POOL_SEPARATION_H
 #define REFTEST_WORKERS_POOL_SEPARATION_H
 
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 
 /* Returns whether the task itself allows some of its cases to run on another lane. The task does not allow this if the
  * times of the cases are unknown, if a constant must be recovered, or if a ground truth is Python source in the

@@ -31,7 +31,7 @@
 #include "kernels/common/attention/lengths.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
-#include "kernels/core/tolerance.h"
+#include "kernels/core/default_tolerance.h"
 
 static uint64_t plan_key(const struct op_case *c, const struct attention_roles *roles)
 {

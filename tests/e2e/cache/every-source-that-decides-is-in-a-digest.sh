@@ -33,7 +33,7 @@ kernels/core/miss_map.*                 draws where the outputs of a failed case
 kernels/core/miss_pattern.*             says where the outputs of a failed case differ
 kernels/core/published_models.*         constants, which are fields of the fingerprint
 base/trace.*                            messages
-workers/judge/judge_clock.*             measures how long the parts of the judge take
+workers/judge/judge_seconds.*             measures how long the parts of the judge take
 workers/judge/message_text.*            messages
 workers/protocol/channel.*              sends messages
 E
@@ -85,7 +85,7 @@ sources_that_decide >"$work/deciding"
 covered=$build/obj/verdict_files
 step='the sources of the judge and of the kernels libraries'
 for file in workers/judge/trial.c workers/judge/judge.c dataset/safetensors.c dataset/constraint.c base/dtype.c \
-	base/metrics.h kernels/core/op.h kernels/core/compare.cu kernels/gemm/gemm.c kernels/common/norm/rms.c; do
+	base/metrics.h kernels/core/op.h kernels/core/compare_tensors.cu kernels/gemm/gemm.c kernels/common/norm/rms.c; do
 	expectations=$((expectations + 1))
 	grep -qx "$file" "$work/deciding" || fail "$file is not found among them"
 done
@@ -94,7 +94,7 @@ unaccounted "$covered" >"$work/out"
 [ ! -s "$work/out" ] || fail "these are in no digest of tools/generate.sh, and are no exception of this test"
 
 # Tests the check itself: it must report each of these files if the file is missing from the list of covered files.
-for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/tolerance.h; do
+for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/default_tolerance.h; do
 	grep -vx "$file" "$covered" >"$work/lacking"
 	expectations=$((expectations + 1))
 	[ "$(unaccounted "$work/lacking")" = "$file" ] || fail "nothing is reported if no digest covers $file"

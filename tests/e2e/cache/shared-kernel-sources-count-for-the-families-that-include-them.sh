@@ -84,7 +84,7 @@ edit_of kernels/core/random_inputs.c '' "$families"
 
 # Every family depends on code that compares outputs. No family depends on code that only writes or sends messages.
 # (These are examples. every-source-that-decides-is-in-a-digest.sh checks every file.)
-for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
+for file in kernels/core/compare_tensors.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
 	earlier=$before
 	edit_of "$file" '' ''
 	case $file in
@@ -97,7 +97,7 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 done
 # The checker's digest also covers each of the files below: verdict_files, the list of the files from which this digest
 # is computed, contains them.
-for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
+for file in kernels/core/compare_tensors.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
 	grep -qx "$file" "$work/$before/obj/verdict_files" || fail "$file is in no digest"

@@ -59,7 +59,7 @@ expectations=$((expectations + 1))
 [ "$(grep -c . "$work/out")" -gt 1 ] && ! grep -qv '^gemm/' "$work/out" || fail "the list has other definitions than those of gemm"
 run affected --definitions --root "$top" python/testing/conftest.py
 lists
-run affected --definitions --root "$top" kernels/core/compare.c
+run affected --definitions --root "$top" kernels/core/compare_tensors.c
 expectations=$((expectations + 1))
 [ "$(grep -c . "$work/out")" = "$(find "$top/definitions" -name '*.json' | grep -c .)" ] || fail "not every definition"
 

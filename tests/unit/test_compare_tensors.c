@@ -1,4 +1,4 @@
-/* test_compare - the tolerance rule and the figures of a comparison give the same results as a simple second
+/* test_compare_tensors - the tolerance rule and the figures of a comparison give the same results as a simple second
  * implementation, and each kind of difference is found. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
 
@@ -33,7 +33,7 @@ static struct metrics compared_floats(const float *reference, const float *truth
 	return compared(reference, truth, DTYPE_FLOAT32, elements, rule);
 }
 
-/* The formulas of compare.h, computed one element at a time in long double, without blocks or threads. */
+/* The formulas of compare_tensors.h, computed one element at a time in long double, without blocks or threads. */
 static struct metrics plainly(const void *reference, const void *truth, enum dtype dtype, int64_t elements,
                               struct rule rule)
 {

@@ -1,4 +1,4 @@
-#include "engine/file_state.h"
+#include "engine/file_digests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +13,14 @@ struct file_table {
 	int count, at;              /* `at` is the index of the file with which join_entry continues */
 };
 
-struct states {
+struct file_digests {
 	struct run_store records;
 	struct run_files files;
 	struct arena *arena;
 	struct file_table definitions, workloads, truths, approvals;
 	struct file_entry *others; /* the records of other files (blobs), sorted by path */
 	int other_count, other_room;
-	struct file_entry *noted; /* the entries that file_states_write stores */
+	struct file_entry *noted; /* the entries that file_digests_write stores */
 	int noted_count, noted_room;
 };
 
@@ -74,27 +74,29 @@ static bool join_entry(struct file_table *table, const struct file_entry *entry,
  * another thread may be filling that table. */
 static void visit_other(const struct file_entry *entry, void *context)
 {
-	struct states *states = context;
+	struct file_digests *digests = context;
 
-	if (!join_entry(&states->definitions, entry, states->arena) && !join_entry(&states->truths, entry, states->arena) &&
-	    !join_entry(&states->approvals, entry, states->arena))
-		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
+	if (!join_entry(&digests->definitions, entry, digests->arena) &&
+	    !join_entry(&digests->truths, entry, digests->arena) &&
+	    !join_entry(&digests->approvals, entry, digests->arena))
+		append(digests->arena, &digests->others, &digests->other_count, &digests->other_room, entry);
 }
 
 static void visit_entry(const struct file_entry *entry, void *context)
 {
-	struct states *states = context;
+	struct file_digests *digests = context;
 
-	if (!join_entry(&states->workloads, entry, states->arena))
-		visit_other(entry, states);
+	if (!join_entry(&digests->workloads, entry, digests->arena))
+		visit_other(entry, digests);
 }
 
 /* With at least this many workload files, a second thread reads their records. With fewer files, starting the second
  * thread costs more time than the thread saves. */
 enum { APART_FILES = 1000 };
 
-/* The data of the second thread, which reads the records of workload files. The two threads share no data: the second
- * thread allocates in `arena`, and the first thread, which reads all other records, in the arena of struct states. */
+/* The data of the second thread, which reads the records of workload files. The two threads share no data: the
+ * second thread allocates in `arena`, and the first thread, which reads all other records, in the arena of struct
+ * file_digests. */
 struct apart {
 	struct file_table *workloads;
 	struct arena arena;
@@ -116,29 +118,29 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Reads all records. A second thread reads the records below workloads/. */
-static int read_all_apart(struct states *states, struct err *err)
+static int read_all_apart(struct file_digests *digests, struct err *err)
 {
-	struct apart apart = {.workloads = &states->workloads};
-	const struct file_visitor inside = {visit_apart, &apart}, others = {visit_other, states};
-	int rc = states->records.calls->each_file_apart(states->records.self, "workloads/", &inside, &others, err);
+	struct apart apart = {.workloads = &digests->workloads};
+	const struct file_visitor inside = {visit_apart, &apart}, others = {visit_other, digests};
+	int rc = digests->records.calls->each_file_apart(digests->records.self, "workloads/", &inside, &others, err);
 
 	for (int i = 0; i < apart.other_count; i++)
-		append(states->arena, &states->others, &states->other_count, &states->other_room, &apart.others[i]);
+		append(digests->arena, &digests->others, &digests->other_count, &digests->other_room, &apart.others[i]);
 	if (apart.other_count > 0)
-		qsort(states->others, (size_t)states->other_count, sizeof *states->others, compare_entries);
+		qsort(digests->others, (size_t)digests->other_count, sizeof *digests->others, compare_entries);
 	arena_free(&apart.arena);
 	return rc;
 }
 
-static int each_file(struct states *states, const char *prefix, struct err *err)
+static int each_file(struct file_digests *digests, const char *prefix, struct err *err)
 {
-	return states->records.calls->each_file(states->records.self, prefix, visit_entry, states, err);
+	return digests->records.calls->each_file(digests->records.self, prefix, visit_entry, digests, err);
 }
 
-static void read_rows(struct states *states, const struct file_table *table, struct err *err)
+static void read_rows(struct file_digests *digests, const struct file_table *table, struct err *err)
 {
 	for (int i = 0; i < table->count; i++)
-		each_file(states, table->files[i].path, err);
+		each_file(digests, table->files[i].path, err);
 }
 
 static int compare_text(const void *a, const void *b)
@@ -148,27 +150,27 @@ static int compare_text(const void *a, const void *b)
 
 /* Reads the records of some definitions, of their workload files, and of the blobs that these records name. For each
  * path, the store returns all records whose paths begin with this path. join_entry skips those with longer paths. */
-static void read_some(struct states *states, struct err *err)
+static void read_some(struct file_digests *digests, struct err *err)
 {
 	struct arena scratch = {0};
 	int room = 0, count = 0;
 
-	read_rows(states, &states->definitions, err);
-	read_rows(states, &states->workloads, err);
-	read_rows(states, &states->truths, err);
-	read_rows(states, &states->approvals, err);
-	states->other_count = 0;
-	for (int i = 0; i < states->definitions.count; i++)
-		room += states->definitions.entries[i].blob_count;
+	read_rows(digests, &digests->definitions, err);
+	read_rows(digests, &digests->workloads, err);
+	read_rows(digests, &digests->truths, err);
+	read_rows(digests, &digests->approvals, err);
+	digests->other_count = 0;
+	for (int i = 0; i < digests->definitions.count; i++)
+		room += digests->definitions.entries[i].blob_count;
 	const char **blobs = arena_array(&scratch, (size_t)room, sizeof *blobs);
 
-	for (int i = 0; i < states->definitions.count; i++)
-		for (int k = 0; k < states->definitions.entries[i].blob_count; k++)
-			blobs[count++] = states->definitions.entries[i].blobs[k];
+	for (int i = 0; i < digests->definitions.count; i++)
+		for (int k = 0; k < digests->definitions.entries[i].blob_count; k++)
+			blobs[count++] = digests->definitions.entries[i].blobs[k];
 	qsort(blobs, (size_t)count, sizeof *blobs, compare_text);
 	for (int i = 0; i < count; i++)
 		if (i == 0 || strcmp(blobs[i - 1], blobs[i]) != 0)
-			each_file(states, blobs[i], err);
+			each_file(digests, blobs[i], err);
 	arena_free(&scratch);
 }
 
@@ -181,27 +183,27 @@ static struct file_table file_table(const struct dataset_file *files, int count,
 	};
 }
 
-struct states *file_states_open(struct run_store records, const struct dataset *dataset, struct run_files files,
+struct file_digests *file_digests_open(struct run_store records, const struct dataset *dataset, struct run_files files,
 				struct arena *arena, struct err *err)
 {
-	struct states *states = arena_alloc(arena, sizeof *states);
+	struct file_digests *digests = arena_alloc(arena, sizeof *digests);
 
-	*states = (struct states){.records = records, .files = files, .arena = arena};
-	states->definitions = (struct file_table){
+	*digests = (struct file_digests){.records = records, .files = files, .arena = arena};
+	digests->definitions = (struct file_table){
 	    .files = dataset->definitions,
 	    .count = dataset->definition_count,
 	    .entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry)),
 	};
-	states->workloads = file_table(dataset->workloads, dataset->workload_count, arena);
-	states->truths = file_table(dataset->truths, dataset->truth_count, arena);
-	states->approvals = file_table(dataset->approvals, dataset->approval_count, arena);
+	digests->workloads = file_table(dataset->workloads, dataset->workload_count, arena);
+	digests->truths = file_table(dataset->truths, dataset->truth_count, arena);
+	digests->approvals = file_table(dataset->approvals, dataset->approval_count, arena);
 	if (records.calls == NULL)
-		return states;
+		return digests;
 	if (dataset->some)
-		return read_some(states, err), states;
+		return read_some(digests, err), digests;
 	bool apart = dataset->workload_count >= APART_FILES && records.calls->each_file_apart != NULL;
 
-	return (apart ? read_all_apart(states, err) : each_file(states, "", err)) < 0 ? NULL : states;
+	return (apart ? read_all_apart(digests, err) : each_file(digests, "", err)) < 0 ? NULL : digests;
 }
 
 static int compare_entry(const void *path, const void *entry)
@@ -233,19 +235,19 @@ static const struct file_seen *record_in(const struct file_table *table, const c
 
 /* Returns the stored record of a file, or NULL if there is none. The file may be a definition file, a workload file, a
  * truth, an approval or a blob. */
-static const struct file_seen *record_at_path(const struct states *states, const char *path)
+static const struct file_seen *record_at_path(const struct file_digests *digests, const char *path)
 {
-	const struct file_seen *stat_check = record_in(&states->definitions, path);
+	const struct file_seen *stat_check = record_in(&digests->definitions, path);
 	const struct file_entry *other = NULL;
 
 	if (stat_check == NULL)
-		stat_check = record_in(&states->workloads, path);
+		stat_check = record_in(&digests->workloads, path);
 	if (stat_check == NULL)
-		stat_check = record_in(&states->truths, path);
+		stat_check = record_in(&digests->truths, path);
 	if (stat_check == NULL)
-		stat_check = record_in(&states->approvals, path);
-	if (stat_check == NULL && states->other_count > 0)
-		other = bsearch(path, states->others, (size_t)states->other_count, sizeof *other, compare_entry);
+		stat_check = record_in(&digests->approvals, path);
+	if (stat_check == NULL && digests->other_count > 0)
+		other = bsearch(path, digests->others, (size_t)digests->other_count, sizeof *other, compare_entry);
 	return other != NULL ? &other->seen : stat_check;
 }
 
@@ -254,19 +256,19 @@ static bool is_in(const struct file_table *table, const struct dataset_file *fil
 	return table->count > 0 && file >= table->files && file < table->files + table->count;
 }
 
-static const struct file_seen *record_of_file(const struct states *states, const struct dataset_file *file)
+static const struct file_seen *record_of_file(const struct file_digests *digests, const struct dataset_file *file)
 {
-	const struct file_table *table = is_in(&states->definitions, file) ? &states->definitions
-					 : is_in(&states->truths, file)    ? &states->truths
-					 : is_in(&states->approvals, file) ? &states->approvals
-									   : &states->workloads;
+	const struct file_table *table = is_in(&digests->definitions, file) ? &digests->definitions
+					 : is_in(&digests->truths, file)    ? &digests->truths
+					 : is_in(&digests->approvals, file) ? &digests->approvals
+									   : &digests->workloads;
 
 	return record_of(table, file);
 }
 
-const struct file_entry *file_state(const struct states *states, const struct dataset_file *definition)
+const struct file_entry *file_digests_entry(const struct file_digests *digests, const struct dataset_file *definition)
 {
-	const struct file_entry *entry = &states->definitions.entries[definition - states->definitions.files];
+	const struct file_entry *entry = &digests->definitions.entries[definition - digests->definitions.files];
 
 	return entry->path == NULL ? NULL : entry;
 }
@@ -286,11 +288,11 @@ static void merge_other_source(const struct file_seen *earlier, struct file_seen
 	}
 }
 
-int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
+int file_digests_check(struct file_digests *digests, const struct dataset_file *file, size_t limit, bool need_bytes,
 		     struct buf *bytes, struct stat_check *out, struct err *err)
 {
-	const struct run_files files = states->files;
-	const struct file_seen *earlier = record_of_file(states, file);
+	const struct run_files files = digests->files;
+	const struct file_seen *earlier = record_of_file(digests, file);
 
 	buf_clear(bytes);
 	if (!need_bytes && earlier != NULL && files.calls->holds(files.self, file, earlier)) {
@@ -305,30 +307,31 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
 	return 0;
 }
 
-struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena)
+struct blob file_digests_blob(struct file_digests *digests, enum blob_use use, const char *path, bool to_run,
+			      struct arena *arena)
 {
-	const struct file_seen *earlier = record_at_path(states, path);
+	const struct file_seen *earlier = record_at_path(digests, path);
 	struct file_entry entry = {0};
 	bool read = false;
 	struct blob blob =
-	    states->files.calls->blob(states->files.self, use, path, earlier, to_run, arena, &entry.seen, &read);
+	    digests->files.calls->blob(digests->files.self, use, path, earlier, to_run, arena, &entry.seen, &read);
 
 	if (read) {
 		entry.path = blob.path;
 		merge_other_source(earlier, &entry.seen);
-		file_states_note(states, &entry);
+		file_digests_note(digests, &entry);
 	}
 	return blob;
 }
 
-bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content)
+bool file_digests_unchanged(struct file_digests *digests, const struct dataset_file *file, const struct digest *content)
 {
-	return states->files.calls->unchanged(states->files.self, file, record_of_file(states, file), content);
+	return digests->files.calls->unchanged(digests->files.self, file, record_of_file(digests, file), content);
 }
 
-bool file_states_blob_unchanged(struct states *states, const struct blob *blob)
+bool file_digests_blob_unchanged(struct file_digests *digests, const struct blob *blob)
 {
-	return states->files.calls->blob_unchanged(states->files.self, blob, record_at_path(states, blob->path));
+	return digests->files.calls->blob_unchanged(digests->files.self, blob, record_at_path(digests, blob->path));
 }
 
 static bool same_record(const struct file_seen *a, const struct file_seen *b)
@@ -338,12 +341,12 @@ static bool same_record(const struct file_seen *a, const struct file_seen *b)
 }
 
 /* Returns whether the store already has an equal entry. */
-static bool entry_is_known(const struct states *states, const struct file_entry *entry)
+static bool entry_is_known(const struct file_digests *digests, const struct file_entry *entry)
 {
-	const struct file_seen *stat_check = record_at_path(states, entry->path);
-	const struct dataset_file *file = bsearch(entry->path, states->definitions.files,
-						  (size_t)states->definitions.count, sizeof *file, compare_file);
-	const struct file_entry *old = file == NULL ? NULL : file_state(states, file);
+	const struct file_seen *stat_check = record_at_path(digests, entry->path);
+	const struct dataset_file *file = bsearch(entry->path, digests->definitions.files,
+						  (size_t)digests->definitions.count, sizeof *file, compare_file);
+	const struct file_entry *old = file == NULL ? NULL : file_digests_entry(digests, file);
 
 	if (stat_check == NULL || !same_record(stat_check, &entry->seen))
 		return false;
@@ -353,16 +356,16 @@ static bool entry_is_known(const struct states *states, const struct file_entry 
 	       (!entry->has_summary || memcmp(&old->summary, &entry->summary, sizeof old->summary) == 0);
 }
 
-void file_states_note(struct states *states, const struct file_entry *entry)
+void file_digests_note(struct file_digests *digests, const struct file_entry *entry)
 {
-	if (states->records.calls == NULL || entry_is_known(states, entry))
+	if (digests->records.calls == NULL || entry_is_known(digests, entry))
 		return;
-	append(states->arena, &states->noted, &states->noted_count, &states->noted_room, entry);
+	append(digests->arena, &digests->noted, &digests->noted_count, &digests->noted_room, entry);
 }
 
-int file_states_write(struct states *states, struct err *err)
+int file_digests_write(struct file_digests *digests, struct err *err)
 {
-	if (states->noted_count == 0 || !states->records.calls->writable(states->records.self))
+	if (digests->noted_count == 0 || !digests->records.calls->writable(digests->records.self))
 		return 0;
-	return states->records.calls->put_files(states->records.self, states->noted, states->noted_count, err);
+	return digests->records.calls->put_files(digests->records.self, digests->noted, digests->noted_count, err);
 }

@@ -1,4 +1,4 @@
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* lane_timeout - kills the runner or the judge of a lane when its time limit has passed. */
+/* lane_time_limit - kills the runner or the judge of a lane when its time limit has passed. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* compare - computes all metrics of a comparison on the host, in one pass over both tensors.
+/* compare_tensors - computes all metrics of a comparison on the host, in one pass over both tensors.
  *
  * The tensors are divided into ranges whose borders depend only on the number of elements. Threads process the ranges,
  * and then the sums of the ranges are added in order, so the result does not depend on the number of threads. In a
@@ -11,7 +11,7 @@
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
  * element in the current list of worst elements. The test for this, d > ratio * bound, needs no division. */
-#include "kernels/core/compare.h"
+#include "kernels/core/compare_tensors.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* test_file_state - a run finds the stored record of each file of a dataset. In large datasets, two threads read the
+/* test_file_digests - a run finds the stored record of each file of a dataset. In large datasets, two threads read the
  * records. The store is real. The files are fakes; for each file, the test keeps the record that the run finds. */
-#include "engine/file_state.h"
+#include "engine/file_digests.h"
 
 #include "engine/disk_store.h"
 #include "tests/unit/store_world.h"
@@ -13,7 +13,7 @@ struct scene {
 	struct place *place;
 	struct program program;
 	struct dataset dataset;
-	struct states *states;
+	struct file_digests *digests;
 };
 
 static bool holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
@@ -83,9 +83,9 @@ static void make_scene(struct scene *scene, int definitions, int workloads)
 	assert_int_equal(store_put_files(scene->program.store, (const struct file_entry *)(const void *)entries.data,
 					 (int)(entries.length / sizeof(struct file_entry)), NULL, 0, &p->err), 0);
 	buf_free(&entries);
-	scene->states = file_states_open(disk_store(&scene->program), &scene->dataset, (struct run_files){&calls, NULL},
+	scene->digests = file_digests_open(disk_store(&scene->program), &scene->dataset, (struct run_files){&calls, NULL},
 					 &p->arena, &p->err);
-	assert_non_null(scene->states);
+	assert_non_null(scene->digests);
 }
 
 static void check_files(struct scene *scene, const struct dataset_file *files, int count)
@@ -95,7 +95,7 @@ static void check_files(struct scene *scene, const struct dataset_file *files, i
 
 	for (int i = 0; i < count; i++) {
 		const struct digest own = digest_of(files[i].path, strlen(files[i].path));
-		int rc = file_states_check(scene->states, &files[i], 0, false, &bytes, &found, NULL);
+		int rc = file_digests_check(scene->digests, &files[i], 0, false, &bytes, &found, NULL);
 
 		assert_int_equal(rc, i % 2 == 0 ? 0 : -1);
 		if (rc == 0)
@@ -110,12 +110,12 @@ static void check_scene(struct scene *scene)
 	check_files(scene, scene->dataset.workloads, scene->dataset.workload_count);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const struct digest own = digest_of(others[i], strlen(others[i]));
-		struct blob blob = file_states_blob(scene->states, BLOB_READ, others[i], false, &scene->place->arena);
+		struct blob blob = file_digests_blob(scene->digests, BLOB_READ, others[i], false, &scene->place->arena);
 
 		assert_null(blob.missing);
 		assert_true(digest_equal(&blob.content, &own));
 	}
-	assert_non_null(file_states_blob(scene->states, BLOB_READ, "workloads/b", false, &scene->place->arena).missing);
+	assert_non_null(file_digests_blob(scene->digests, BLOB_READ, "workloads/b", false, &scene->place->arena).missing);
 	store_close(scene->program.store);
 }
 

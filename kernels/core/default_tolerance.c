@@ -1,4 +1,4 @@
-#include "kernels/core/tolerance.h"
+#include "kernels/core/default_tolerance.h"
 
 /* rtol of float16 and bfloat16 is about one unit in the last place (2^-10 and 2^-7). Adjacent numbers of an 8-bit or
  * 4-bit float dtype differ by an eighth or more; for these dtypes, rtol is 0.2, and 85 % of the elements must meet the

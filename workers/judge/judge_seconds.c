@@ -1,11 +1,11 @@
-#include "workers/judge/judge_clock.h"
+#include "workers/judge/judge_seconds.h"
 
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/trace.h"
 
-double judge_clock_now(void)
+double judge_seconds_now(void)
 {
 	struct timespec now;
 
@@ -13,10 +13,10 @@ double judge_clock_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part)
+enum judge_part judge_seconds_turn(struct judge_seconds *clock, enum judge_part part)
 {
 	enum judge_part before = clock->part;
-	double now = judge_clock_now();
+	double now = judge_seconds_now();
 
 	if (clock->since > 0) {
 		clock->seconds[before] += now - clock->since;
@@ -27,19 +27,19 @@ enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part
 	return before;
 }
 
-static void begin_purpose(struct judge_clock *clock, enum judge_purpose purpose)
+static void begin_purpose(struct judge_seconds *clock, enum judge_purpose purpose)
 {
-	judge_clock_turn(clock, clock->part);
+	judge_seconds_turn(clock, clock->part);
 	clock->purpose = purpose;
 }
 
-void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose)
+void judge_seconds_count_run(struct judge_seconds *clock, enum judge_purpose purpose)
 {
 	begin_purpose(clock, purpose);
 	clock->runs[purpose]++;
 }
 
-void judge_clock_end_runs(struct judge_clock *clock)
+void judge_seconds_end_runs(struct judge_seconds *clock)
 {
 	begin_purpose(clock, JUDGE_USUAL);
 }
@@ -56,14 +56,14 @@ static void trace_purposes(const char *title, const double *figures)
 	buf_free(&line);
 }
 
-void judge_clock_trace(struct judge_clock *clock)
+void judge_seconds_trace(struct judge_seconds *clock)
 {
 	const double *s = clock->seconds;
 	double runs[JUDGE_PURPOSES];
 
-	judge_clock_turn(clock, clock->part);
+	judge_seconds_turn(clock, clock->part);
 	if (!trace_on()) {
-		*clock = (struct judge_clock){.part = clock->part, .since = clock->since};
+		*clock = (struct judge_seconds){.part = clock->part, .since = clock->since};
 		return;
 	}
 	trace("judge", "seconds: waits %.4f, inputs %.4f, stages %.4f, checks %.4f, computes %.4f, compares %.4f, other %.4f",
@@ -74,5 +74,5 @@ void judge_clock_trace(struct judge_clock *clock)
 	trace_purposes("runs for", runs);
 	trace_purposes("seconds of waiting for", clock->waits);
 	trace_purposes("seconds of work for", clock->works);
-	*clock = (struct judge_clock){.part = clock->part, .since = clock->since};
+	*clock = (struct judge_seconds){.part = clock->part, .since = clock->since};
 }

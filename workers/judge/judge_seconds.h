@@ -1,8 +1,8 @@
-/* judge_clock - adds up the time that a judge spends on each kind of work, and counts the runs of the reference for
+/* judge_seconds - adds up the time that a judge spends on each kind of work, and counts the runs of the reference for
  * each purpose. The sums are only for developers. If REFTEST_TRACE is set, the judge prints the sums after each case,
  * and bench/bare_loop.py makes tables of them. */
-#ifndef REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
-#define REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
+#ifndef REFTEST_WORKERS_JUDGE_JUDGE_SECONDS_H
+#define REFTEST_WORKERS_JUDGE_JUDGE_SECONDS_H
 
 enum judge_part {
 	JUDGE_WAITS,	/* waits for a message: the reference runs, or there is no work */
@@ -30,7 +30,7 @@ enum judge_purpose {
 };
 
 /* Set all members to 0 before the first use. */
-struct judge_clock {
+struct judge_seconds {
 	enum judge_part part;
 	enum judge_purpose purpose;
 	double since; /* the time at which the current part began, in seconds of the monotonic clock; 0: the clock has
@@ -41,16 +41,16 @@ struct judge_clock {
 							      * and those in which it worked */
 };
 
-double judge_clock_now(void); /* returns the time of the monotonic clock in seconds */
+double judge_seconds_now(void); /* returns the time of the monotonic clock in seconds */
 
 /* Call this when the judge begins work of the kind `part`. Returns the previous part, so that the caller can return to
  * it later. */
-enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
+enum judge_part judge_seconds_turn(struct judge_seconds *clock, enum judge_part part);
 /* Counts a run of the reference. From now on, time is counted for `purpose`. */
-void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose);
+void judge_seconds_count_run(struct judge_seconds *clock, enum judge_purpose purpose);
 /* Call this after the extra runs of a case, and when a case ends. */
-void judge_clock_end_runs(struct judge_clock *clock);
+void judge_seconds_end_runs(struct judge_seconds *clock);
 /* Prints the sums if REFTEST_TRACE is set, and resets them to zero. */
-void judge_clock_trace(struct judge_clock *clock);
+void judge_seconds_trace(struct judge_seconds *clock);
 
 #endif

@@ -1,5 +1,5 @@
-/* test_task_order - checks the order of the tasks that wait for a lane: tasks that a user waits for come first, and
- * then the longest tasks. */
+/* test_definition_order - checks the order of the tasks that wait for a lane: tasks that a user waits for come
+ * first, and then the longest tasks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "workers/pool/task_order.h"
+#include "workers/pool/definition_order.h"
 
 static struct queued *new_work(const char *name, const double *seconds, int count, bool urgent)
 {

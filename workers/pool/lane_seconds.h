@@ -1,8 +1,8 @@
-/* lane_clock - adds up the time that the lanes of a pool spend on each kind of work. The sums are only for developers.
- * If REFTEST_TRACE is set, the pool prints the sums when it closes, and bench/bare_loop.py --roots makes a table of
- * them. */
-#ifndef REFTEST_WORKERS_POOL_LANE_CLOCK_H
-#define REFTEST_WORKERS_POOL_LANE_CLOCK_H
+/* lane_seconds - adds up the time that the lanes of a pool spend on each kind of work. The sums are only for
+ * developers. If REFTEST_TRACE is set, the pool prints the sums when it closes, and bench/bare_loop.py --roots makes
+ * a table of them. */
+#ifndef REFTEST_WORKERS_POOL_LANE_SECONDS_H
+#define REFTEST_WORKERS_POOL_LANE_SECONDS_H
 
 enum lane_part {
 	LANE_HAS_NO_WORK,
@@ -15,17 +15,17 @@ enum lane_part {
 };
 
 /* Set all members to 0 before the first use. */
-struct lane_clock {
+struct lane_seconds {
 	enum lane_part part;
 	double since; /* the time of the last call, in seconds of the monotonic clock; 0: the clock has not started */
 };
 
-double lane_clock_now(void); /* returns the time of the monotonic clock in seconds */
+double lane_seconds_now(void); /* returns the time of the monotonic clock in seconds */
 
 /* Adds the time since the last call to `seconds`, which all lanes of a pool share. `part` is what the lane does from
  * now on. */
-void lane_clock_turn(struct lane_clock *clock, enum lane_part part, double seconds[LANE_PARTS]);
+void lane_seconds_turn(struct lane_seconds *clock, enum lane_part part, double seconds[LANE_PARTS]);
 /* Prints the sums of `lanes` lanes if REFTEST_TRACE is set. */
-void lane_clock_trace(const double seconds[LANE_PARTS], int lanes);
+void lane_seconds_trace(const double seconds[LANE_PARTS], int lanes);
 
 #endif

@@ -1,7 +1,7 @@
-/* task_order - the tasks of a pool that wait for a lane (a judge and its runner), in the order in which they run: the
- * longest task first (queue_push). */
-#ifndef REFTEST_WORKERS_POOL_TASK_ORDER_H
-#define REFTEST_WORKERS_POOL_TASK_ORDER_H
+/* definition_order - the tasks of a pool that wait for a lane (a judge and its runner), in the order in which they
+ * run: the longest task first (queue_push). */
+#ifndef REFTEST_WORKERS_POOL_DEFINITION_ORDER_H
+#define REFTEST_WORKERS_POOL_DEFINITION_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
