@@ -109,7 +109,7 @@ diagnoses: all ## do the diagnoses of planted mistakes name them? right and wron
 	tests/mutants/diagnoses.py $(BUILD)
 
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
-	tests/shipped_bugs/run.py $(BUILD)
+	tests/shipped_bugs/replay.py $(BUILD)
 
 hostile: all ## references that attack, in five set-ups (docs/containment.md)
 	tests/hostile/run.py $(BUILD)

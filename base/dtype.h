@@ -1,6 +1,6 @@
 /* dtype - the element types of tensors. The names come from the FlashInfer-Trace schema.
  *
- * A new element type must also be added to: base/dtype.c, dataset/definition_load.c (the list of dtypes in a
+ * A new element type must also be added to: base/dtype.c, dataset/definition_parse.c (the list of dtypes in a
  * message), dataset/safetensors.c, kernels/core/dtype_convert.{h,c}, kernels/core/compare_tensors.cu,
  * kernels/core/compare_by_dtype.cuh, kernels/core/default_tolerance.c, kernels/core/random_inputs.h,
  * cache/python_names.h, python/tensors.py, python/testing/conftest.py and conftest_cases.py, report/reproduce.py,

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "cache/fingerprint.h"
 #include "cache/python_normal_form.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 enum { DEFINITIONS = 2000, ROUNDS = 5 };
 
@@ -84,7 +84,7 @@ static int make_set(struct set *set)
 	for (int i = 0; i < DEFINITIONS; i++) {
 		make_definition(i, &set->text[i]);
 		set->bytes += set->text[i].length;
-		set->definition[i] = definition_load("generated", NULL, NULL, set->text[i].data, set->text[i].length,
+		set->definition[i] = definition_parse("generated", NULL, NULL, set->text[i].data, set->text[i].length,
 		                                     &set->arena, &err);
 		if (set->definition[i] == NULL) {
 			fprintf(stderr, "bench/fingerprint: %s\n", err.text);
@@ -144,7 +144,7 @@ static unsigned load_and_fingerprint(struct set *set)
 		struct fields fields = {0};
 
 		definition_fields(
-		    definition_load("generated", NULL, NULL, set->text[i].data, set->text[i].length, &arena, &err),
+		    definition_parse("generated", NULL, NULL, set->text[i].data, set->text[i].length, &arena, &err),
 		    &arena, &fields);
 		sum += fields_digest(&fields).bytes[0];
 		arena_free(&arena);

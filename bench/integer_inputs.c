@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "kernels/core/device.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/kernels_library.h"
@@ -59,8 +59,8 @@ static struct subject open_subject(const cJSON *entry, struct arena *arena)
 	struct subject s = {0};
 
 	read_all(path, &bytes);
-	definition = definition_load(path, cJSON_GetArrayItem(entry, 1)->valuestring, cJSON_GetArrayItem(entry, 2)->valuestring,
-				     bytes.data, bytes.length, arena, &err);
+	definition = definition_parse(path, cJSON_GetArrayItem(entry, 1)->valuestring,
+				      cJSON_GetArrayItem(entry, 2)->valuestring, bytes.data, bytes.length, arena, &err);
 	buf_free(&bytes);
 	must(definition != NULL, path, &err);
 	s.problem = problem_of(definition, arena);

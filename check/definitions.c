@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "check/workloads.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 static void add_missing(struct buf *out, const char *kind, const char *name, const char *description)
 {
@@ -38,7 +38,7 @@ const struct definition *check_definition_file(struct findings *findings, const 
 {
 	struct err err;
 	const struct definition *d =
-	    definition_load(path, op_type, name, bytes->data, bytes->length, findings->arena, &err);
+	    definition_parse(path, op_type, name, bytes->data, bytes->length, findings->arena, &err);
 
 	if (d == NULL) {
 		findings_add_message(findings, SEVERITY_ERROR, TOPIC_DEFINITION, path, err.text);

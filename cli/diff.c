@@ -8,7 +8,7 @@
 
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/base_references.h"
 #include "engine/file_digests.h"
 #include "engine/run.h"
@@ -113,7 +113,7 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 
 	if (base->trouble == NULL &&
 	    file_digests_check(digests, file, DEFINITION_BYTES, true, &bytes, &check, &why) == 0)
-		now = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &why);
+		now = definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &why);
 	buf_free(&bytes);
 	*what = NULL;
 	if (now == NULL || now->entry_point == NULL || !base_reference_same_code(now, base->definition, arena))

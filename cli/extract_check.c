@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/show.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/base_references.h"
 #include "report/behaviour_diff.h"
 #include "report/exit_status.h"
@@ -140,8 +140,9 @@ static struct base_reference base_of(struct checking *c, const struct extract_co
 	const char *text = conflict->existing_text, *slash = strchr(conflict->existing, '/');
 	struct err why = {""};
 
-	base.definition = definition_load(conflict->existing, conflict->file->op_type, slash != NULL ? slash + 1 : conflict->existing, text,
-					  strlen(text), c->arena, &why);
+	base.definition = definition_parse(conflict->existing, conflict->file->op_type,
+					   slash != NULL ? slash + 1 : conflict->existing, text, strlen(text), c->arena,
+					   &why);
 	base.trouble = base.definition == NULL	      ? arena_string(c->arena, why.text)
 		       : base.definition->entry_point == NULL ? "it has no reference"
 						      : base.definition->unverifiable;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/shared_options.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/ground_truths.h"
 #include "engine/pool_case_runner.h"
 #include "engine/run.h"

@@ -11,7 +11,7 @@
 #include "cli/model_option.h"
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "web/models_file.h"
 #include "web/module_tree.h"
 
@@ -71,7 +71,7 @@ static const struct definition **read_definitions(const struct dataset *dataset,
 		if (file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK)
 			continue;
 		const struct definition *d =
-		    definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &err);
+		    definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &err);
 
 		if (d == NULL)
 			show_print(stderr, "reftest: left out: %s\n", err.text);

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 enum { CASES_MAX = 100000, CLASS_BYTES = 40 };
 
@@ -93,8 +93,8 @@ static const struct definition *load_definition(const char *path, const char *op
 	const struct definition *out = NULL;
 
 	if (text != NULL)
-		out = definition_load(arena_printf(arena, "%s, its definition", path), op_type, name, text, strlen(text), arena,
-				      err);
+		out = definition_parse(arena_printf(arena, "%s, its definition", path), op_type, name, text, strlen(text),
+				       arena, err);
 	else
 		err_set(err, "%s: expected a member \"definition\"; " AGAIN, path);
 	cJSON_free(text);

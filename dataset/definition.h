@@ -1,6 +1,6 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
- * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
+ * The struct contains only data, which is in the caller's arena. dataset/definition_parse.h returns only valid
  * definitions. Each axis that a tensor's shape names exists in `axes`. Names of inputs are Python identifiers. The
  * values of const axes are integers from 0 to 2^53 - 1, which JSON represents exactly. They do not violate the
  * constraints. The size of a tensor in bytes does not overflow. To add a field to the schema, see the list of places in
@@ -78,7 +78,7 @@ struct definition {
 	/* NULL: no axis has an expression. Otherwise, the array has one element for each axis: the text of the axis's
 	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
 	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes.
-	 * If a "shape" contains a number or an expression instead of the name of an axis, definition_load adds an axis
+	 * If a "shape" contains a number or an expression instead of the name of an axis, definition_parse adds an axis
 	 * for it, and the name of this axis is that text. */
 	const char *const *axis_expressions;
 	int axis_count;

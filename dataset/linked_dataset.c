@@ -80,7 +80,7 @@ static const char *folder_of(struct maker *maker, const char *path)
 	return arena_copy(&maker->arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Reads a file as JSON. Returns NULL if the file is not JSON. In this case, definition_load later reports the error
+/* Reads a file as JSON. Returns NULL if the file is not JSON. In this case, definition_parse later reports the error
  * with its position. */
 static cJSON *read_json(const char *path)
 {

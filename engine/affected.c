@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/cases.h"
 
 struct finder {
@@ -98,7 +98,7 @@ static const struct definition *load(struct finder *f, const struct dataset_file
 
 	if (file_digests_check(f->digests, file, DEFINITION_BYTES, true, &f->definition_bytes, &stat_check, NULL) < 0)
 		return NULL;
-	return definition_load(file->path, file->op_type, file->name, f->definition_bytes.data,
+	return definition_parse(file->path, file->op_type, file->name, f->definition_bytes.data,
 			       f->definition_bytes.length, arena, NULL);
 }
 

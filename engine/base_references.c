@@ -5,7 +5,7 @@
 
 #include "cache/fingerprint.h"
 #include "cache/python_normal_form.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "git/objects.h"
 
 static int compare_paths(const void *a, const void *b)
@@ -45,7 +45,7 @@ static int read_one(struct git *git, const struct repository *repository, const 
 
 	*out = (struct base_reference){.path = file->path};
 	if (rc == 0 && split_path(file->path, arena, &op_type, &name)) {
-		out->definition = definition_load(file->path, op_type, name, bytes.data, bytes.length, arena, &why);
+		out->definition = definition_parse(file->path, op_type, name, bytes.data, bytes.length, arena, &why);
 		out->trouble = out->definition == NULL ? arena_string(arena, why.text) : why_not(out->definition);
 	}
 	buf_free(&bytes);

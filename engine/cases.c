@@ -13,7 +13,7 @@
 #include "kernels/core/gradient_bounds.h"
 #include "models/attested_dimensions.h"
 #include "workers/judge/case_inputs.h"
-#include "workers/pool/environment.h"
+#include "workers/pool/reference_environment.h"
 
 struct case_options case_options_default(void)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "dataset/truth_source.h"
 #include "engine/approval_state.h"
 #include "engine/base_references.h"
@@ -520,7 +520,7 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	struct run *run = result->run;
 	int tensors, first_solution, blob_count;
 
-	result->definition = definition_load(result->file->path, result->file->op_type, result->file->name,
+	result->definition = definition_parse(result->file->path, result->file->op_type, result->file->name,
 					     definition->data, definition->length, &result->arena, err);
 	if (result->definition == NULL)
 		return -1;

@@ -13,7 +13,7 @@
 #include "engine/settings.h"
 #include "engine/staged_dataset.h"
 #include "engine/watcher_answers.h"
-#include "workers/pool/environment.h"
+#include "workers/pool/reference_environment.h"
 
 /* Returns a digest of everything that verdicts depend on, except the dataset's files: kernels, options, device,
  * versions. A stored summary is used only if it was computed with the same digest. */

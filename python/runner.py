@@ -433,10 +433,10 @@ class Child:
 
     def keep_freed_memory(self, arena):
         """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
-        a threshold (workers/pool/environment.c) and unmaps these pages when the tensor is freed. This costs time,
-        because Linux must clear each new page. If the case is large or the user has set a small memory limit, malloc
-        keeps its default: memory that is kept for reuse leaves unused holes in the heap, and these holes count toward
-        the memory limit."""
+        a threshold (workers/pool/reference_environment.c) and unmaps these pages when the tensor is freed. This costs
+        time, because Linux must clear each new page. If the case is large or the user has set a small memory limit,
+        malloc keeps its default: memory that is kept for reuse leaves unused holes in the heap, and these holes count
+        toward the memory limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.has_room
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
@@ -911,7 +911,7 @@ def has_gpu_memory(device, size):
 
 def overwrite_freed_memory():
     """Makes malloc overwrite each block of memory when the block is freed and when it is allocated. Blocks in malloc's
-    caches of small blocks would not be overwritten, so workers/pool/environment.c turns these caches off."""
+    caches of small blocks would not be overwritten, so workers/pool/reference_environment.c turns these caches off."""
     libc.mallopt(M_PERTURB, 255)
 
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "dataset/axis_expressions.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/case_sizes.h"
 #include "engine/cases.h"
 #include "kernels/core/described_default.h"
@@ -246,7 +246,7 @@ const struct definition *test_class_definition(int fd, const struct dataset_file
 	enum file_answer answer = file_read(fd, file->path, DEFINITION_BYTES, &bytes, NULL, err);
 
 	if (answer == FILE_OK)
-		definition = definition_load(file->path, file->op_type, file->name, bytes.length > 0 ? bytes.data : "",
+		definition = definition_parse(file->path, file->op_type, file->name, bytes.length > 0 ? bytes.data : "",
 					     bytes.length, arena, err);
 	else if (answer == FILE_ABSENT)
 		err_set(err, "%s: the file disappeared; run reftest again", file->path);

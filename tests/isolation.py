@@ -349,7 +349,7 @@ OVERWRITTEN = [1, 3, 64, 1000, 1 << 16, 1 << 20]  # numbers of elements of freed
 def overwritten_memory():
     """Checks that uninitialised memory contains no values of freed tensors after a call of overwrite_freed_memory().
     The check runs in a process with the malloc settings of runners."""
-    text = (TOP / "workers/pool/environment.c").read_text()
+    text = (TOP / "workers/pool/reference_environment.c").read_text()
     environment = {**os.environ, "GLIBC_TUNABLES": re.search(r'"GLIBC_TUNABLES=([^"]*)"', text)[1]}
     done = subprocess.run([sys.executable, __file__, "--overwritten"], env=environment, capture_output=True, text=True, check=False)
     shown, after = json.loads(done.stdout or "[[], [-1]]")

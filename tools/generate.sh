@@ -32,7 +32,7 @@ for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* ke
 # The code that judges the outputs of all op families, and the code that sets up the process in which a reference runs.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
-	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
+	workers/pool/reference_environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
 	python/process_state.py python/programs.py python/sandbox.py python/tensors.py'
 # The patterns in for_checker also match these files, but CHECKER_DIGEST does not cover them, because an edit of these

@@ -25,7 +25,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/case_sizes.h"
 #include "engine/cases.h"
 #include "kernels/core/op.h"
@@ -215,7 +215,7 @@ static void run_definition(const struct dataset *dataset, const struct dataset_f
 	if (file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK)
 		fail(&s, file->path, err.text);
 	const struct definition *definition =
-	    definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena, &err);
+	    definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena, &err);
 
 	buf_free(&bytes);
 	if (definition == NULL)

@@ -23,7 +23,7 @@
 #include "base/utf8.h"
 #include "dataset/approval.h"
 #include "dataset/constraint.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "dataset/python_names.h"
 #include "dataset/python_outline.h"
 #include "dataset/safetensors.h"
@@ -198,7 +198,7 @@ static bool feed_definition(const struct input *input)
 {
 	struct arena arena = {0};
 	struct err err = {""};
-	const struct definition *d = definition_load("x", NULL, NULL, input->bytes, input->length, &arena, &err);
+	const struct definition *d = definition_parse("x", NULL, NULL, input->bytes, input->length, &arena, &err);
 
 	hold(input, (d == NULL) == (err.text[0] != '\0'), "what is refused has a sentence and what is taken has none");
 	hold(input, d != NULL || is_sentence(err.text), "the sentence prints");
@@ -262,7 +262,7 @@ static bool feed_approval(const struct input *input)
 	struct arena arena = {0};
 	struct buf text = {0};
 	struct err err = {""}, why = {""};
-	const struct definition *d = definition_load("x", NULL, NULL, input->bytes, input->length, &arena, &why);
+	const struct definition *d = definition_parse("x", NULL, NULL, input->bytes, input->length, &arena, &why);
 	bool written = approval_write(&approved, input->bytes, input->length, &text, &err) == 0;
 	const struct approval *found = written ? read_approval(&text, &arena) : NULL;
 

@@ -38,7 +38,7 @@
 #include "base/file.h"
 #include "dataset/constraint.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "kernels/core/device.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/kernels_library.h"
@@ -141,7 +141,7 @@ static bool open_subject(struct subject *s, const struct dataset *dataset, const
 	memset(s, 0, sizeof *s);
 	must(file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) == FILE_OK, &err);
 	s->definition =
-	    definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s->arena, &err);
+	    definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, &s->arena, &err);
 	buf_free(&bytes);
 	must(s->definition != NULL, &err);
 	s->problem = problem_of(s->definition, &s->arena);

@@ -234,7 +234,7 @@ def load_definition(op_type, name):
 
 def is_left_out(spec):
     """Returns true for an input that no case passes: an input that is a string or a
-    dtype, or an optional input whose dtype is unknown. dataset/definition_load.c of
+    dtype, or an optional input whose dtype is unknown. dataset/definition_parse.c of
     reftest has the same rule."""
     return (
         spec["dtype"] in ("string", "str", "dtype")

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 /* Each field has its own line. Therefore a test that replaces a field knows the line number of the error. */
 static const char *const lines[] = {
@@ -40,7 +40,7 @@ static inline const struct definition *load(int replaced, const char *line, stru
 		buf_text(&text, i == replaced && line != NULL ? line : lines[i]);
 		buf_text(&text, "\n");
 	}
-	const struct definition *d = definition_load("d.json", "norm", "norm_h64", text.data, text.length, arena, err);
+	const struct definition *d = definition_parse("d.json", "norm", "norm_h64", text.data, text.length, arena, err);
 
 	buf_free(&text);
 	return d;

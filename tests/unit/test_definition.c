@@ -1,6 +1,6 @@
 /* test_definition - definitions load completely, and each kind of mistake is rejected with a message that names the
  * line. test_definition_axes.c has the tests of axes, shapes and constraints. */
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "tests/unit/definition_text.h"
 
 /* Checks that `name` is the function that reftest calls in the reference. */
@@ -170,7 +170,7 @@ static void wrong_types_are_refused(void **state)
 	struct arena arena = {0};
 	struct err err;
 
-	assert_null(definition_load("d.json", NULL, NULL, "[1]", 3, &arena, &err));
+	assert_null(definition_parse("d.json", NULL, NULL, "[1]", 3, &arena, &err));
 	assert_string_equal(err.text, "d.json:1:1: expected a definition object, found a list");
 	arena_free(&arena);
 }
@@ -316,7 +316,7 @@ static const char *op_type_of(const char *line, const char *folder, struct arena
 
 	for (int i = 0; i < LINES; i++)
 		buf_text(&text, i == OP_TYPE ? line : lines[i]);
-	const struct definition *d = definition_load("d.json", folder, NULL, text.data, text.length, arena, &err);
+	const struct definition *d = definition_parse("d.json", folder, NULL, text.data, text.length, arena, &err);
 
 	buf_free(&text);
 	assert_string_equal(err.text, "");
@@ -627,9 +627,9 @@ static void a_file_beyond_the_limit_is_refused(void **state)
 
 	(void)state;
 	memset(bytes, ' ', DEFINITION_BYTES + 1);
-	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES + 1, &arena, &err));
+	assert_null(definition_parse("d.json", NULL, NULL, bytes, DEFINITION_BYTES + 1, &arena, &err));
 	assert_string_equal(err.text, "d.json: the file has 16777217 bytes, more than the limit of 16777216");
-	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES, &arena, &err));
+	assert_null(definition_parse("d.json", NULL, NULL, bytes, DEFINITION_BYTES, &arena, &err));
 	assert_string_equal(err.text, "d.json:1:1: expected a value, found only spaces");
 	free(bytes);
 	arena_free(&arena);

@@ -1,6 +1,6 @@
 /* test_definition_axes - the axes, shapes and constraints of definitions: how they load, how the lengths of axes and the
  * bytes of tensors are computed, and which mistakes are rejected. */
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 #include "dataset/axis_expressions.h"
 #include "tests/unit/definition_text.h"

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "kernels/core/mistakes.h"
 #include "kernels/core/diagnosis.h"
 #include "tests/unit/moe_world.h"
@@ -225,7 +225,7 @@ static void each_row_recognises_its_own_mistake_only(void **state)
 		int variant;
 
 		if (file_read(dataset.fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK ||
-		    (definition = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &arena,
+		    (definition = definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, &arena,
 		                                  &err)) == NULL)
 			fail_msg("%s", err.text);
 		struct op_problem problem = problem_of(definition, &arena);

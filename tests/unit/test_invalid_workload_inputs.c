@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "workers/protocol/job.h"
 
 enum { BYTES_MOST = 16 << 20, PLACES = 6, FAMILIES = 64 };
@@ -113,7 +113,7 @@ static void look_at_definition(const char *path, struct tally *tally)
 	struct trial t;
 
 	assert_int_equal(file_read(AT_FDCWD, path, DEFINITION_BYTES, &text, NULL, &err), FILE_OK);
-	const struct definition *definition = definition_load(path, NULL, NULL, text.data, text.length, &arena, &err);
+	const struct definition *definition = definition_parse(path, NULL, NULL, text.data, text.length, &arena, &err);
 
 	assert_string_equal(err.text, "");
 	struct op_problem problem = problem_of(definition, &arena);

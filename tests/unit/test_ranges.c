@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "engine/case_sizes.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/op.h"
@@ -216,7 +216,8 @@ static void load_subject(const struct dataset *dataset, const struct dataset_fil
 
 	if (file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK)
 		fail_msg("%s", err.text);
-	s->definition = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s->arena, &err);
+	s->definition =
+	    definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, &s->arena, &err);
 	buf_free(&bytes);
 	assert_non_null(s->definition);
 	s->problem = problem_of(s->definition, &s->arena);

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/dataset.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 #include "kernels/core/gradient_bounds.h"
 #include "kernels/core/ground_truth_api.h"
 #include "kernels/core/roles.h"
@@ -110,7 +110,7 @@ static void each_definition(void (*look)(struct subject *))
 		const struct definition *definition = NULL;
 
 		if (file_read(dataset.fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK ||
-		    (definition = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena,
+		    (definition = definition_parse(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena,
 		                                  &err)) == NULL)
 			fail_msg("%s", err.text);
 		s.problem = problem_of(definition, &s.arena);

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "workers/pool/environment.h"
+#include "workers/pool/reference_environment.h"
 #include "workers/pool/process.h"
 #include "workers/pool/script_check.h"
 

@@ -19,7 +19,7 @@
 #include "base/library_path.h"
 #include "base/sealed_library.h"
 #include "base/trace.h"
-#include "workers/pool/environment.h"
+#include "workers/pool/reference_environment.h"
 #include "workers/pool/leftover_processes.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/memory_watch.h"

@@ -84,7 +84,7 @@ edit_of kernels/core/random_inputs.c '' "$families"
 
 # Every family depends on code that compares outputs. No family depends on code that only writes or sends messages.
 # (These are examples. every-source-that-decides-is-in-a-digest.sh checks every file.)
-for file in kernels/core/compare_tensors.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
+for file in kernels/core/compare_tensors.cu workers/pool/reference_environment.c python/gradients.py workers/judge/message_text.c; do
 	earlier=$before
 	edit_of "$file" '' ''
 	case $file in

@@ -1,11 +1,11 @@
 #!/bin/sh
-# tests/shipped_bugs/run.py verifies references with bugs from released software. Its tables say for each bug what
+# tests/shipped_bugs/replay.py verifies references with bugs from released software. Its tables say for each bug what
 # reftest must report, and run.py fails if reftest reports something else. run.py also fails if a correct definition
 # does not pass, if there are too few bugs, and if docs/history.md differs from the tables.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
 cp "$top/tests/mutants/run.py" tests/mutants/
-cp "$top/tests/shipped_bugs/run.py" "$top/tests/shipped_bugs/bug.py" tests/shipped_bugs/
+cp "$top/tests/shipped_bugs/replay.py" "$top/tests/shipped_bugs/bug.py" tests/shipped_bugs/
 REFTEST_PYTHON=$python
 export REFTEST_PYTHON
 define tiny <<END
@@ -29,12 +29,12 @@ table() {
 		echo "]"
 		echo "BUGS += [Bug('tiny', f'o/r#{i}', 'another', NONE, NONE, UNSEEN, 'why') for i in range(30 - len(BUGS))]"
 	} >tests/shipped_bugs/norms.py
-	printf '<!-- %s -->\n' "written by tests/shipped_bugs/run.py --write" "end of the part that run.py writes" >docs/history.md
-	"$python" -I -S -B tests/shipped_bugs/run.py --write
+	printf '<!-- %s -->\n' "written by tests/shipped_bugs/replay.py --write" "end of the part that replay.py writes" >docs/history.md
+	"$python" -I -S -B tests/shipped_bugs/replay.py --write
 }
 replay() { # replay: runs the entries whose description contains "asked"
-	step="tests/shipped_bugs/run.py"
-	"$python" -I -S -B tests/shipped_bugs/run.py "$build" --only asked --device "$device" >"$work/out" 2>"$work/err" &&
+	step="tests/shipped_bugs/replay.py"
+	"$python" -I -S -B tests/shipped_bugs/replay.py "$build" --only asked --device "$device" >"$work/out" 2>"$work/err" &&
 		status=0 || status=$?
 }
 zeros="'return (rows', 'return (0 * rows'"
@@ -72,7 +72,7 @@ expect_exit 1
 expect_says "not ok 1" "ok 3"
 table "Bug('tiny', 'a/b#1', 'asked: zeros', $zeros, CAUGHT, 'why')"
 sed -i 's/range(30/range(29/' tests/shipped_bugs/norms.py
-"$python" -I -S -B tests/shipped_bugs/run.py --write
+"$python" -I -S -B tests/shipped_bugs/replay.py --write
 replay
 expect_exit 1
 expect_says "ok 1" "not ok 2 - 29 bugs are replayed, of at least 30"

@@ -1,5 +1,5 @@
-/* definition_load_left_out - decides which inputs of a definition are never passed to the reference. */
-#include "dataset/definition_load_internal.h"
+/* definition_parse_left_out - decides which inputs of a definition are never passed to the reference. */
+#include "dataset/definition_parse_internal.h"
 
 #include <string.h>
 

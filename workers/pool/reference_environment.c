@@ -1,4 +1,4 @@
-#include "workers/pool/environment.h"
+#include "workers/pool/reference_environment.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "dataset/definition_load_internal.h"
+#include "dataset/definition_parse_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

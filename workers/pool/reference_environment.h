@@ -1,7 +1,7 @@
-/* environment - decides which environment variables references get. If references may read a new variable, add it to
- * the lists in environment.c. */
-#ifndef REFTEST_WORKERS_POOL_ENVIRONMENT_H
-#define REFTEST_WORKERS_POOL_ENVIRONMENT_H
+/* reference_environment - decides which environment variables references get. If references may read a new variable,
+ * add it to the lists in environment.c. */
+#ifndef REFTEST_WORKERS_POOL_REFERENCE_ENVIRONMENT_H
+#define REFTEST_WORKERS_POOL_REFERENCE_ENVIRONMENT_H
 
 #include "base/arena.h"
 

@@ -1,4 +1,4 @@
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/suggest.h"
 #include "base/unsafe_character.h"
-#include "dataset/definition_load_internal.h"
+#include "dataset/definition_parse_internal.h"
 #include "dataset/python_tokens.h"
 #include "dataset/truth_chain.h"
 
@@ -723,7 +723,7 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	return 0;
 }
 
-const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
+const struct definition *definition_parse(const char *path, const char *folder, const char *stem, const void *bytes,
                                          size_t length, struct arena *arena, struct err *err)
 {
 	struct reader r = {

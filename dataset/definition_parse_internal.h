@@ -1,11 +1,12 @@
-/* definition_load_internal - declarations for the files that together read a definition. definition_load.c reads names,
- * tensors and the definition as a whole. definition_load_axes.c reads axes and constraints. definition_load_reference.c
- * reads the reference and the code that makes inputs. Functions that return int return 0, or -1 with a message. */
-#ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
-#define REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
+/* definition_parse_internal - declarations for the files that together read a definition. definition_parse.c reads
+ * names, tensors and the definition as a whole. definition_parse_axes.c reads axes and constraints.
+ * definition_parse_reference.c reads the reference and the code that makes inputs. Functions that return int return
+ * 0, or -1 with a message. */
+#ifndef REFTEST_DATASET_DEFINITION_PARSE_INTERNAL_H
+#define REFTEST_DATASET_DEFINITION_PARSE_INTERNAL_H
 
 #include "base/json.h"
-#include "dataset/definition_load.h"
+#include "dataset/definition_parse.h"
 
 /* Limits of a definition file. Real definitions have about twenty axes and tensors, and a few constraints. */
 enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
@@ -42,12 +43,12 @@ int reader_strings(struct reader *r, const cJSON *json, const char *key, int mos
  * `most`, or on another error. */
 int reader_members(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out);
 
-/* definition_load_left_out.c */
+/* definition_parse_left_out.c */
 
 /* If cases do not pass this input to the reference, returns the reason; otherwise returns NULL. */
 const char *why_input_is_left_out(const cJSON *input);
 
-/* definition_load_axes.c */
+/* definition_parse_axes.c */
 
 int read_axes(struct reader *r, const cJSON *json);
 /* Allocates memory for `room` axes, and copies the axes that were read so far to this memory. */
@@ -56,7 +57,7 @@ void reserve_axes(struct reader *r, int room);
 int fix_expression(struct reader *r, const struct json_step *at, int i);
 int read_constraints(struct reader *r, const cJSON *json);
 
-/* definition_load_reference.c */
+/* definition_parse_reference.c */
 
 int read_reference(struct reader *r, const cJSON *json);
 /* Finds the code that makes inputs. Adds a note if that code has no function to call. This is not an error, because

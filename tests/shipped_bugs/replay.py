@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""run.py - replays bugs that shipped, and checks what reftest reports about each bug: python3 tests/shipped_bugs/run.py
-BUILD [options]. Arguments after "--" are passed to `reftest verify`. Without BUILD, `--write` writes the tables of
-docs/history.md.
+"""replay.py - replays bugs that shipped, and checks what reftest reports about each bug:
+python3 tests/shipped_bugs/replay.py BUILD [options]. Arguments after "--" are passed to `reftest verify`. Without
+BUILD, `--write` writes the tables of docs/history.md.
 
 Every other file of this folder has BUGS, a list of bug.Bug: a correct reference, the edit that turns it into the wrong
 reference that shipped, the source that reported the bug, and the expected result of reftest. The correct and the wrong
@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(PROJECT, "docs", "history.md")
 LEAST = 30  # the test fails if there are fewer bugs
-BEGIN, END = "<!-- written by tests/shipped_bugs/run.py --write -->", "<!-- end of the part that run.py writes -->"
+BEGIN, END = "<!-- written by tests/shipped_bugs/replay.py --write -->", "<!-- end of the part that replay.py writes -->"
 
 
 def load(name, path):
@@ -198,7 +198,7 @@ def tell(number, good, sentence, reason=None):
 def tell_page(number, tables):
     differing = sorted(set(split_page()[1]) ^ set(page_tables(tables)))
     good = split_page()[1] == page_tables(tables)
-    reason = None if good else f"tests/shipped_bugs/run.py --write mends it; it differs in: {differing[:1]}"
+    reason = None if good else f"tests/shipped_bugs/replay.py --write mends it; it differs in: {differing[:1]}"
     return tell(number, good, "docs/history.md tells of every bug here, and of nothing else", reason)
 
 
