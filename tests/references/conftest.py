@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b58f60770c98383e2d8d8b16e415aa46
+# reftest-body: b7cbed7ed5507c2181a324c8180c8e0f
 """conftest - the code that all generated test files in this directory share. It runs
 the tests of references.
 

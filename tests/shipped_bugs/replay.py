@@ -47,7 +47,7 @@ def load_tables():
     tables = []
     for path in sorted(glob.glob(os.path.join(HERE, "*.py"))):
         name = os.path.basename(path)[:-3]
-        if name not in ("run", "bug"):
+        if name not in ("replay", "bug"):
             module = load("history_" + name, path)
             title = module.__doc__.strip().rpartition("bugs that shipped in ")[2].rstrip(".")
             tables.append((title[0].upper() + title[1:], module.BUGS))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/shipped_bugs/replay.py verifies references with bugs from released software. Its tables say for each bug what
-# reftest must report, and run.py fails if reftest reports something else. run.py also fails if a correct definition
+# reftest must report, and replay.py fails if reftest reports something else. replay.py also fails if a correct definition
 # does not pass, if there are too few bugs, and if docs/history.md differs from the tables.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
@@ -18,7 +18,7 @@ def run(hidden_states, weight):
 END
 none="rows = hidden_states.float()" # a text that is replaced by itself, which plants no mistake
 # `table ENTRY…`: writes a table of 30 bugs. Each ENTRY is the text of a Bug(…). The table is filled up to 30 bugs with
-# bugs that the option --only of run.py excludes.
+# bugs that the option --only of replay.py excludes.
 table() {
 	{
 		echo '"""Norms"""'
