@@ -62,7 +62,7 @@ for name, file, wrong, *edits in MISTAKES:
 END
 right="gla_recurrent_h4_k64_v128 delta_rule_recurrent_qk_l2norm_h4_d64 gated_delta_rule_recurrent_h2_hv4_d64
 	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 kda_recurrent_lower_bound_h2_k64_v32 simple_gla_varlen_gamma_h4_k64_v128"
-dense="small:batch_size=2,seq_len=81" packed="small:total_seq_len=129,num_seqs=2,len_cu_seqlens=3"
+dense="small:batch_size=2,seq_len=81" packed="small:total_seq_len=130,num_seqs=2,len_cu_seqlens=3"
 
 # Every output is right, and every wrong gradient is found.
 for id in $dense $packed; do
