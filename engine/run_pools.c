@@ -6,7 +6,7 @@
 #include "engine/job_count.h"
 #include "engine/pool_case_runner.h"
 #include "engine/settings.h"
-#include "engine/several_devices.h"
+#include "engine/device_queue.h"
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
@@ -100,7 +100,7 @@ static struct runner open_pools(struct run *run, int count, struct err *err)
 			break;
 	}
 	if (err->text[0] == '\0')
-		return several_devices(devices, opened, print_note, close_guard, guard, err);
+		return device_queue(devices, opened, print_note, close_guard, guard, err);
 	while (opened > 0) {
 		const struct runner *runner = &devices[--opened].runner;
 

@@ -12,7 +12,7 @@
 /* Whether the runner of a task may serve other tasks later (workers/pool/isolation.h). */
 enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 
-/* Whether several runners may run cases of a task at the same time (workers/pool/separation.h). */
+/* Whether several runners may run cases of a task at the same time (workers/pool/parallel_cases.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
 /* An element of a queue: a task, or a single case that is retried. */

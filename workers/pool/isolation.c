@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "workers/pool/separation.h"
+#include "workers/pool/parallel_cases.h"
 
 enum { ANSWER_MS = 10000 };
 
@@ -58,7 +58,7 @@ void isolation_by_task(struct queued *work, bool always_own)
 {
 	const char *why = asks_for_own(&work->task);
 
-	if (why != NULL || !separation_by_task(&work->task))
+	if (why != NULL || !parallel_cases_by_task(&work->task))
 		work->separable = SEPARABLE_NO;
 	if (always_own)
 		isolation_set(work, "runners are reused only with --isolation kept");

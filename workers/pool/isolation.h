@@ -21,7 +21,7 @@ struct isolation_reader {
 void isolation_open(struct isolation_reader *reader);
 /* Sets the isolation of a task as far as it follows from properties of the task, without asking the reader. If
  * `always_own` is true, or if a property demands a runner of its own, the task gets one. Also records if a property of
- * the task forbids that its cases run in several runners at once (separation.h). */
+ * the task forbids that its cases run in several runners at once (parallel_cases.h). */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner
  * may be kept for other tasks. */

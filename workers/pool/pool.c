@@ -22,7 +22,7 @@
 #include "workers/pool/isolation.h"
 #include "workers/pool/lane.h"
 #include "workers/pool/machine_resources.h"
-#include "workers/pool/separation.h"
+#include "workers/pool/parallel_cases.h"
 #include "workers/sandbox/containment.h"
 
 struct pool {
@@ -268,7 +268,7 @@ static struct queued *separable_work(const struct pool *pool)
 		return NULL;
 	for (int i = 0; i < pool->shared.lane_count; i++) {
 		struct queued *work = pool->shared.lanes[i].work;
-		double seconds = work == NULL ? 0 : separation_seconds(work);
+		double seconds = work == NULL ? 0 : parallel_cases_seconds(work);
 
 		if (seconds >= most) {
 			most = seconds;
@@ -286,7 +286,7 @@ static struct queued *separate(const struct pool *pool)
 
 	if (longest == NULL || longest->separable != SEPARABLE_YES)
 		return NULL;
-	part = separation_take(longest);
+	part = parallel_cases_take(longest);
 	trace("pool", "%s: %d cases go to another lane", part->task.name, part->task.job_count);
 	return part;
 }

@@ -5,7 +5,7 @@
  * runner, so one reference cannot change torch for the next reference. Because runners are forked from the zygote,
  * torch is imported only once. One runner may serve several definitions if their references can leave nothing behind in
  * the runner (workers/pool/isolation.h). A definition may also have several runners, because idle lanes can take some
- * of its cases (workers/pool/separation.h). The judge owns the arena (the memory that it shares with the runner) and
+ * of its cases (workers/pool/parallel_cases.h). The judge owns the arena (the memory that it shares with the runner) and
  * gives the verdict. The runner answers with shapes and dtypes, or with a traceback. The pool passes JSON lines between
  * judge and runner and enforces timeouts. The caller polls a single descriptor (pool_fd). */
 #ifndef REFTEST_WORKERS_POOL_POOL_H

@@ -1,9 +1,9 @@
-#include "workers/pool/separation.h"
+#include "workers/pool/parallel_cases.h"
 
 #include <math.h>
 #include <string.h>
 
-bool separation_by_task(const struct task *task)
+bool parallel_cases_by_task(const struct task *task)
 {
 	if (task->seconds == NULL || task->program_count > 0)
 		return false;
@@ -14,7 +14,7 @@ bool separation_by_task(const struct task *task)
 	return true;
 }
 
-double separation_seconds(const struct queued *work)
+double parallel_cases_seconds(const struct queued *work)
 {
 	double seconds = 0;
 
@@ -26,9 +26,9 @@ double separation_seconds(const struct queued *work)
 	return seconds;
 }
 
-struct queued *separation_take(struct queued *work)
+struct queued *parallel_cases_take(struct queued *work)
 {
-	double all = separation_seconds(work), taken = 0;
+	double all = parallel_cases_seconds(work), taken = 0;
 	int first = work->task.job_count;
 	struct task task = work->task;
 

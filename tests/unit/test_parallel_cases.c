@@ -1,4 +1,4 @@
-/* test_separation - checks which cases of a task may move to an idle lane. Several lanes run the cases of a slow
+/* test_parallel_cases - checks which cases of a task may move to an idle lane. Several lanes run the cases of a slow
  * definition only if its reference keeps no data from one case to the next. The verdicts are the same as with one
  * lane. */
 #include "tests/unit/pool_world.h"
@@ -31,8 +31,8 @@ static void half_of_the_seconds_that_are_left_move(void **state)
 
 	(void)state;
 	work->job = 1; /* the case with this index is running */
-	assert_true(separation_seconds(work) == 7);
-	part = separation_take(work);
+	assert_true(parallel_cases_seconds(work) == 7);
+	part = parallel_cases_take(work);
 	assert_int_equal(work->task.job_count, 4);
 	assert_int_equal(part->task.job_count, 2);
 	assert_ptr_equal(part->task.jobs, work->task.jobs + 4);
@@ -40,9 +40,9 @@ static void half_of_the_seconds_that_are_left_move(void **state)
 	assert_int_equal(part->job, 0);
 	assert_int_equal(part->isolation, ISOLATION_OWN);
 	assert_string_equal(part->own_because, "a test");
-	assert_true(separation_seconds(part) == 1);
+	assert_true(parallel_cases_seconds(part) == 1);
 	queued_free(part);
-	part = separation_take(work);
+	part = parallel_cases_take(work);
 	assert_int_equal(part->task.job_count, 1);
 	assert_int_equal(work->task.job_count, 3);
 	queued_free(part);
@@ -51,11 +51,11 @@ static void half_of_the_seconds_that_are_left_move(void **state)
 
 static void the_case_that_runs_never_moves(void **state)
 {
-	struct queued *work = new_work(one_second, 2), *part = separation_take(work);
+	struct queued *work = new_work(one_second, 2), *part = parallel_cases_take(work);
 
 	(void)state;
 	assert_int_equal(work->task.job_count, 1);
-	assert_true(separation_seconds(work) == 0 && separation_seconds(part) == 0);
+	assert_true(parallel_cases_seconds(work) == 0 && parallel_cases_seconds(part) == 0);
 	queued_free(part);
 	queued_free(work);
 }
@@ -65,23 +65,23 @@ static void what_must_stay_together_has_no_seconds_to_give(void **state)
 	struct queued *work = new_work(one_second, CASES);
 
 	(void)state;
-	assert_true(separation_seconds(work) == CASES - 1);
+	assert_true(parallel_cases_seconds(work) == CASES - 1);
 	work->separable = SEPARABLE_NO;
-	assert_true(separation_seconds(work) == 0);
+	assert_true(parallel_cases_seconds(work) == 0);
 	work->separable = SEPARABLE_UNKNOWN;
-	assert_true(separation_seconds(work) == CASES - 1);
+	assert_true(parallel_cases_seconds(work) == CASES - 1);
 	work->alone = true;
-	assert_true(separation_seconds(work) == 0);
+	assert_true(parallel_cases_seconds(work) == 0);
 	work->alone = false;
 	work->isolation = ISOLATION_UNKNOWN;
-	assert_true(separation_seconds(work) == 0);
+	assert_true(parallel_cases_seconds(work) == 0);
 	work->isolation = ISOLATION_KEPT;
 	work->reached = strdup("it opens a file");
-	assert_true(separation_seconds(work) == 0);
+	assert_true(parallel_cases_seconds(work) == 0);
 	free(work->reached);
 	work->reached = NULL;
 	work->failure = strdup("{}");
-	assert_true(separation_seconds(work) == 0);
+	assert_true(parallel_cases_seconds(work) == 0);
 	queued_free(work);
 }
 
@@ -93,17 +93,17 @@ static void a_task_may_forbid_it(void **state)
 	struct task task = {.jobs = known, .job_count = 2, .seconds = one_second};
 
 	(void)state;
-	assert_true(separation_by_task(&task));
+	assert_true(parallel_cases_by_task(&task));
 	task.seconds = NULL;
-	assert_false(separation_by_task(&task));
+	assert_false(parallel_cases_by_task(&task));
 	task.seconds = one_second;
 	task.programs = &program;
 	task.program_count = 1;
-	assert_false(separation_by_task(&task));
+	assert_false(parallel_cases_by_task(&task));
 	task.program_count = 0;
 	unknown.constants[0].value = NAN;
 	task.jobs = one_unknown;
-	assert_false(separation_by_task(&task));
+	assert_false(parallel_cases_by_task(&task));
 }
 
 /* ---- in a pool ---- */

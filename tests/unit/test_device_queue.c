@@ -1,4 +1,4 @@
-/* test_several_devices - checks how the tasks of a run are spread over several devices, what happens if a device fails
+/* test_device_queue - checks how the tasks of a run are spread over several devices, what happens if a device fails
  * or lacks memory, and that no result is lost or reported twice. The devices are fakes that log their tasks, but the
  * last test has two real pools. */
 #include "tests/unit/pool_world.h"
@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "engine/pool_case_runner.h"
-#include "engine/several_devices.h"
+#include "engine/device_queue.h"
 
 enum { DEVICES = 3, TASKS = 24, JOBS = 4 };
 
@@ -150,7 +150,7 @@ static int open_world(void **state)
 		w->fakes[i].event = eventfd(0, EFD_CLOEXEC);
 		devices[i] = (struct device_runner){names[i], {&calls, &w->fakes[i]}, i == 2 ? 2 : 1};
 	}
-	w->runner = several_devices(devices, DEVICES, note, guard_closed, w, &err);
+	w->runner = device_queue(devices, DEVICES, note, guard_closed, w, &err);
 	assert_non_null(w->runner.calls);
 	*state = w;
 	return 0;
@@ -468,7 +468,7 @@ static void two_pools_share_a_run(void **state)
 	const struct device_runner devices[] = {{"cpu", pool_runner(pools[0]), 1}, {"cpu", pool_runner(pools[1]), 1}};
 	struct arena arena = {0};
 	struct err err = {""};
-	struct runner both = several_devices(devices, 2, note, close_real_guard, &guard, &err);
+	struct runner both = device_queue(devices, 2, note, close_real_guard, &guard, &err);
 	struct pool_result result;
 	bool used[2] = {false, false};
 

@@ -1,4 +1,4 @@
-#include "engine/several_devices.h"
+#include "engine/device_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -438,7 +438,7 @@ static int open_loop(struct several *s, struct err *err)
 	return watch(s, s->wake, err);
 }
 
-struct runner several_devices(const struct device_runner *devices, int count, device_note *note,
+struct runner device_queue(const struct device_runner *devices, int count, device_note *note,
 			      void (*closed)(void *context), void *context, struct err *err)
 {
 	static const struct runner_calls calls = {submit,  cancel,  fd,	   dispatch, next_owner, next,
