@@ -69,7 +69,7 @@ static const struct gemm_rows {
 	int64_t of_b, block, small, medium[GEMM_CASES];
 } row_counts[] = {
     {1 << 21, 256, 32, {513, 128, 64, 16, 31, 65, 127, 256}},
-    {1 << 22, 256, 256, {513}},
+    {1 << 24, 256, 256, {513}},
     {INT64_MAX, 256, 256, {257}},
 };
 

@@ -67,6 +67,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return SOFTMAX_TEMPERATURE;
 }
 
+/* The maximum number of elements in a default case with 513 or more rows. */
+enum { SOFTMAX_ELEMENTS = 11 << 20 };
+
 /* Sets the last leading var axis to the number of rows (rows_of_size), and each other leading var axis to 2. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
@@ -74,7 +77,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	const struct op_arg *y = &problem->outputs[0];
 	int last = y->axis[y->rank - 1];
 	int64_t width = problem->axes[last].var ? columns[size] : problem->axes[last].value, rows[ROWS_CASES];
-	int count = rows_of_size(size, width, ROWS_ELEMENTS, rows);
+	int count = rows_of_size(size, width, SOFTMAX_ELEMENTS, rows);
 
 	(void)variant;
 	for (int i = 0; i < count && i < room; i++) {
@@ -138,9 +141,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* For the axis of rows, returns the number of rows of the first medium case as `most`. This number is above 300, or
- * only 65 if the vocabulary has a hundred thousand tokens. In this case 65 rows are enough, because kernels use several
- * blocks for each of these long rows. */
+/* For the axis of rows, returns the number of rows of the first medium case as `most`: 257 or more, or 129 if a row has
+ * more than 81920 columns. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -152,7 +154,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 		return (struct op_reach){32000, 0};
 	if (axis != rows_axis(problem, y))
 		return (struct op_reach){1, 0};
-	return (struct op_reach){rows_past_block(columns, ROWS_ELEMENTS), rows_block(columns)};
+	return (struct op_reach){rows_past_block(columns, SOFTMAX_ELEMENTS), rows_block(columns)};
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

@@ -328,9 +328,11 @@ static void whole_blocks_of_rows_are_met(void **state)
 	assert_memory_equal(rows, met, sizeof met);
 	assert_int_equal(rows_of_sizes(129, 2048, SIZE_MEDIUM, rows), 8);
 	assert_memory_equal(rows, met, 8 * sizeof *met);
-	assert_int_equal(rows_of_sizes(1025, 4096, SIZE_MEDIUM, rows), 1);
+	assert_int_equal(rows_of_sizes(4096, 4096, SIZE_MEDIUM, rows), 1);
+	assert_int_equal(rows[0], 513);
+	assert_int_equal(rows_of_sizes(4097, 4096, SIZE_MEDIUM, rows), 1);
 	assert_int_equal(rows[0], 257);
-	assert_int_equal(rows_of_sizes(1025, 4096, SIZE_SMALL, rows), 2);
+	assert_int_equal(rows_of_sizes(4097, 4096, SIZE_SMALL, rows), 2);
 	assert_int_equal(rows[1], 256);
 	assert_int_equal(rows_of_sizes(1024, 4096, SIZE_MEDIUM, rows), 1);
 	assert_int_equal(rows[0], 513);
