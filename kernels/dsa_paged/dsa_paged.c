@@ -22,6 +22,8 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/input_values.h"
+#include "kernels/common/attention/lengths.h"
+#include "kernels/common/attention/sizes.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 #include "kernels/dsa_paged/mistakes.h"

@@ -6,6 +6,7 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/input_values.h"
+#include "kernels/common/attention/sizes.h"
 
 static const char *const op_types[] = {"gqa_ragged", NULL};
 

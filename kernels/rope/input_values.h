@@ -1,4 +1,4 @@
-/* rope inputs - finds the role of each tensor, and computes the inputs. The CPU and the GPU compute the same values.
+/* input_values - computes the inputs of a rotary embedding. The CPU and the GPU compute the same values.
  *
  * The rotated tensors are uniform on [-2, 2). The entries of a cos/sin cache are not cosines and sines, but independent
  * numbers that are uniform on [-1, 1). Thus the result is completely wrong if a reference reads a neighbouring row, a
@@ -23,158 +23,11 @@
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 
 #include <stdint.h>
-#include <string.h>
 
-#include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
+#include "kernels/rope/roles.h"
 
-/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 form a pair, and there is no
- * Python scalar that selects the pairs. */
-enum { ROPE_CACHE = 1, ROPE_INTERLEAVED = 2, ROPE_LLAMA31 = 4 };
-
-enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
-
-/* The parameters from which the angles are computed if there is no cache, in the order of the hidden constants. */
-enum rope_number { ROPE_THETA, ROPE_SCALE, ROPE_LOW, ROPE_HIGH, ROPE_OLD_CONTEXT, ROPE_NUMBERS };
-
-/* The index of each input and output by its role. -1: the problem has no such tensor. */
-struct rope_roles {
-	int rotated[ROPE_ROTATED], output[ROPE_ROTATED]; /* q and k, or only q */
-	int count;
-	int positions, cache;
-	/* The other members are Python scalars. `interleave` and `is_neox` select the pairs; a problem has at most one
-	 * of the two. */
-	int rotary_dim, head_size;
-	int interleave, is_neox;
-	int number[ROPE_NUMBERS];
-};
-
-/* Finds the role of tensor `i` by its shape and dtype. `token` is the axis of the positions. */
-static inline void rope_tensor_role(const struct op_problem *problem, int token, int i, struct rope_roles *roles)
-{
-	const struct op_arg *input = &problem->inputs[i];
-	int of_tokens = input->rank >= 2 && input->axis[0] == token && strstr(input->name, "cache") == NULL;
-
-	if (!dtype_is_float(input->dtype))
-		roles->positions = i;
-	else if (!of_tokens)
-		roles->cache = i;
-	else if (roles->count < ROPE_ROTATED)
-		roles->rotated[roles->count++] = i;
-}
-
-static inline void rope_scalar_role(const struct op_problem *problem, int i, struct rope_roles *roles)
-{
-	const char *const parts[ROPE_NUMBERS] = {"theta", "scale", "low_freq", "high_freq", "old_context"};
-	const char *name = problem->inputs[i].name;
-
-	if (strstr(name, "rotary_dim") != NULL) {
-		roles->rotary_dim = i;
-	} else if (strstr(name, "head_size") != NULL || strstr(name, "head_dim") != NULL) {
-		roles->head_size = i;
-	} else if (strstr(name, "neox") != NULL) {
-		roles->is_neox = i;
-	} else if (strstr(name, "interleave") != NULL) {
-		roles->interleave = i;
-	} else {
-		for (int n = 0; n < ROPE_NUMBERS; n++)
-			if (strstr(name, parts[n]) != NULL) {
-				roles->number[n] = i;
-				return;
-			}
-	}
-}
-
-/* Finds all roles. op.match must have accepted the problem. Host only. */
-static inline struct rope_roles rope_roles_of(const struct op_problem *problem)
-{
-	struct rope_roles roles = {{-1, -1}, {-1, -1}, 0, -1, -1, -1, -1, -1, -1, {-1, -1, -1, -1, -1}};
-	int token = -1;
-
-	for (int i = 0; i < problem->input_count; i++)
-		if (problem->inputs[i].rank == 1 && !dtype_is_float(problem->inputs[i].dtype))
-			token = problem->inputs[i].axis[0];
-	for (int i = 0; i < problem->input_count; i++) {
-		if (problem->inputs[i].rank == OP_SCALAR)
-			rope_scalar_role(problem, i, &roles);
-		else
-			rope_tensor_role(problem, token, i, &roles);
-	}
-	for (int r = 0; r < roles.count && r < problem->output_count; r++)
-		roles.output[r] = r;
-	return roles;
-}
-
-/* The lengths of the axes of a case's tensors. */
-struct rope_extent {
-	int64_t tokens, heads[ROPE_ROTATED], head_size, rotary_dim, cache_rows;
-};
-
-/* Returns the size of a head. For a tensor [tokens, heads, size], this is the last axis. For a flat tensor [tokens,
- * heads * size], this is the length of the const axis head_size or head_dim, or 0 if there is no such axis. Host
- * only. */
-static inline int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis)
-{
-	const struct op_arg *q = &problem->inputs[rope_roles_of(problem).rotated[0]];
-
-	if (q->rank == 3)
-		return axis[q->axis[2]];
-	for (int i = 0; i < problem->axis_count; i++)
-		if (!problem->axes[i].var &&
-		    (strcmp(problem->axes[i].name, "head_size") == 0 || strcmp(problem->axes[i].name, "head_dim") == 0))
-			return problem->axes[i].value;
-	return 0;
-}
-
-/* Returns the number of rotated elements of a head. The number comes from the first of these sources that the problem
- * has: the width of the cache, the Python scalar rotary_dim, the length of the axis rotary_dim, the size of a head.
- * Host only. */
-static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
-{
-	const struct op_problem *problem = c->problem;
-	int axis = op_axis_index(problem, "rotary_dim");
-
-	if (roles->cache >= 0)
-		return c->axis[problem->inputs[roles->cache].axis[1]];
-	if (roles->rotary_dim >= 0)
-		return c->scalar[roles->rotary_dim] >= 0 && c->scalar[roles->rotary_dim] <= (double)head_size
-		           ? (int64_t)c->scalar[roles->rotary_dim]
-		           : head_size;
-	return axis >= 0 ? c->axis[axis] : head_size;
-}
-
-/* Only host code calls this function. */
-static inline struct rope_extent rope_extent_of(const struct op_case *c)
-{
-	const struct op_problem *problem = c->problem;
-	struct rope_roles roles = rope_roles_of(problem);
-	struct rope_extent e = {0, {0, 0}, 0, 0, 0};
-
-	e.head_size = rope_head_size(problem, c->axis);
-	e.rotary_dim = rope_rotary_dim(c, &roles, e.head_size);
-	e.tokens = c->axis[problem->inputs[roles.positions].axis[0]];
-	e.cache_rows = roles.cache >= 0 ? c->axis[problem->inputs[roles.cache].axis[0]] : 0;
-	for (int r = 0; r < roles.count; r++) {
-		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
-
-		e.heads[r] =
-		    x->rank == 3 ? c->axis[x->axis[1]] : c->axis[x->axis[1]] / (e.head_size > 0 ? e.head_size : 1);
-	}
-	return e;
-}
-
-/* Returns 1 if neighbouring elements form a pair, and 0 if the elements of a pair are half the rotary dimension apart.
- * Host only. */
-static inline int rope_interleaved(const struct op_case *c)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-
-	if (roles.interleave >= 0)
-		return c->scalar[roles.interleave] != 0;
-	if (roles.is_neox >= 0)
-		return c->scalar[roles.is_neox] == 0;
-	return (c->variant & ROPE_INTERLEAVED) != 0;
-}
+enum { ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
 
 /* Returns 1 if all products and sums of the case are exact in float32. Host only. */
 static inline int rope_is_exact(const struct op_case *c)

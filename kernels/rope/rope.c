@@ -44,161 +44,24 @@
  *
  * For a position outside the cache, the ground truth is NaN. Ragged forms (with indptr and offsets) and fp8 outputs are
  * refused by op.match. */
-#include "kernels/rope/input_values.h"
+#include "kernels/core/op.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/core/mistakes.h"
 #include "kernels/core/coverage.h"
-#include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
-#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
+#include "kernels/rope/input_values.h"
+#include "kernels/rope/mistakes.h"
+#include "kernels/rope/oracle.h"
+#include "kernels/rope/roles.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* if there are fewer elements, one thread is faster than several */
-
-static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor",
-                                                         "high_freq_factor", "old_context_len"};
 static const char *const model_fields[ROPE_NUMBERS] = {"rope_theta", "rope_factor", "rope_low_freq_factor",
                                                        "rope_high_freq_factor", "rope_old_context_len"};
 static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, which FlashInfer also uses */
-
-static bool speaks_of(const struct op_problem *problem, const char *part)
-{
-	if (strstr(problem->name, part) != NULL)
-		return true;
-	for (int i = 0; i < problem->tag_count; i++)
-		if (strncmp(problem->tags[i], "fi_api:", 7) == 0 && strstr(problem->tags[i], part) != NULL)
-			return true;
-	return false;
-}
-
-/* Rejects a scalar input that does not have one of the known roles. */
-static int match_scalar(const struct op_problem *problem, const struct rope_roles *roles, int input, struct err *why)
-{
-	bool known = input == roles->rotary_dim || input == roles->head_size || input == roles->interleave ||
-	             input == roles->is_neox;
-
-	for (int n = 0; n < ROPE_NUMBERS; n++)
-		known |= input == roles->number[n];
-	if (input == roles->is_neox && roles->interleave >= 0)
-		return err_set(why, "inputs '%s' and '%s' both determine which elements form a pair",
-		               problem->inputs[roles->interleave].name, problem->inputs[input].name);
-	if (known)
-		return 0;
-	return err_set(why, "input '%s' is a Python scalar that is not a parameter of a rotation",
-	               problem->inputs[input].name);
-}
-
-static int match_tensor(const struct op_problem *problem, const struct rope_roles *roles, int input, struct err *why)
-{
-	const struct op_arg *arg = &problem->inputs[input];
-	char shape[256];
-
-	op_shape_text(problem, arg, shape, sizeof shape);
-	if (input == roles->positions)
-		return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64)
-		           ? 0
-		           : err_set(why, "input '%s' is %s %s; there must be one int32 or int64 position for each "
-					  "token",
-		                     arg->name, dtype_name(arg->dtype), shape);
-	if (input != roles->cache && input != roles->rotated[0] && input != roles->rotated[1])
-		return err_set(why, "input '%s' of shape %s is one tensor too many; the inputs may be positions, a "
-				    "cache, q and k",
-		               arg->name, shape);
-	if (!match_is_float(arg))
-		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", arg->name,
-		               dtype_name(arg->dtype));
-	if (input == roles->cache && arg->rank != 2)
-		return err_set(why, "input '%s' has shape %s; a cache must be [positions, rotary dimension]", arg->name,
-		               shape);
-	if (input != roles->cache && arg->rank > 3)
-		return err_set(why, "input '%s' has shape %s; expected [tokens, heads, size of a head], or "
-				    "[tokens, heads * size of a head]",
-		               arg->name, shape);
-	return 0;
-}
-
-static int match_outputs(const struct op_problem *problem, const struct rope_roles *roles, struct err *why)
-{
-	if (roles->positions < 0 || roles->count == 0)
-		return err_set(why, "the inputs must include integer positions and at least one tensor with a row for "
-				    "each position");
-	if (problem->output_count != roles->count)
-		return err_set(why, "the definition has %d outputs; it must have %d, one for each rotated tensor",
-		               problem->output_count, roles->count);
-	for (int r = 0; r < roles->count; r++) {
-		const struct op_arg *x = &problem->inputs[roles->rotated[r]], *y = &problem->outputs[r];
-
-		if (!match_same_shape(x, y) || !match_is_float(y))
-			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
-			               x->name);
-		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "either all rotated tensors must have an axis of heads, or none of them; "
-					    "input '%s' differs from the first rotated tensor", x->name);
-	}
-	return 0;
-}
-
-/* Returns the length of a const axis, or 0 for a var axis. */
-static int64_t fixed(const struct op_problem *problem, int axis)
-{
-	return problem->axes[axis].var ? 0 : problem->axes[axis].value;
-}
-
-/* Checks the head size and the rotary dimension, if const axes state them. */
-static int match_widths(const struct op_problem *problem, const struct rope_roles *roles, struct err *why)
-{
-	const struct op_arg *q = &problem->inputs[roles->rotated[0]];
-	int64_t zeros[OP_ARGS * OP_RANK] = {0}, size, rotary;
-	int axis = op_axis_index(problem, "rotary_dim");
-
-	if (problem->axis_count > (int)(sizeof zeros / sizeof *zeros))
-		return err_set(why, "the definition has %d axes", problem->axis_count);
-	for (int i = 0; i < problem->axis_count; i++)
-		zeros[i] = fixed(problem, i);
-	size = rope_head_size(problem, zeros);
-	rotary = roles->cache >= 0 ? zeros[problem->inputs[roles->cache].axis[1]] : axis >= 0 ? zeros[axis] : size;
-	if (q->rank == 2 && size == 0)
-		return err_set(why, "input '%s' is flat, and no const axis 'head_size' gives the size of a "
-				    "head", q->name);
-	for (int r = 0; r < roles->count && q->rank == 2; r++) {
-		int64_t width = fixed(problem, problem->inputs[roles->rotated[r]].axis[1]);
-
-		if (width == 0 || width % size != 0)
-			return err_set(why, "input '%s' is flat, but its last axis is not a const multiple of the head "
-					    "size %lld",
-			               problem->inputs[roles->rotated[r]].name, (long long)size);
-	}
-	if (rotary % 2 != 0 || (size > 0 && rotary > size))
-		return err_set(why, "the rotary dimension is %lld; it must be an even number of at most the head size "
-				    "%lld",
-		               (long long)rotary, (long long)size);
-	return 0;
-}
-
-static int match(const struct op_problem *problem, struct err *why)
-{
-	struct rope_roles roles = rope_roles_of(problem);
-	int variant = 0;
-
-	for (int i = 0; i < problem->input_count; i++)
-		if ((problem->inputs[i].rank == OP_SCALAR ? match_scalar : match_tensor)(problem, &roles, i, why) != 0)
-			return -1;
-	if (match_outputs(problem, &roles, why) != 0 || match_widths(problem, &roles, why) != 0)
-		return -1;
-	if (roles.cache >= 0)
-		variant |= ROPE_CACHE;
-	else if (roles.number[ROPE_LOW] >= 0 || speaks_of(problem, "llama31") || speaks_of(problem, "llama3_1"))
-		variant |= ROPE_LLAMA31;
-	if (roles.interleave < 0 && roles.is_neox < 0 &&
-	    (strstr(problem->name, "interleave") != NULL || strstr(problem->name, "gptj") != NULL))
-		variant |= ROPE_INTERLEAVED;
-	return variant;
-}
 
 /* The numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. In the first
  * three of these pairs of numbers, no number is a multiple of the other. */
@@ -321,10 +184,10 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 static struct op_constant find_constant(const struct op_problem *problem, enum rope_number n, int variant)
 {
 	struct op_constant constant = {.value = NAN, .source = "unattested"};
-	int axis = op_axis_index(problem, constant_names[n]);
+	int axis = op_axis_index(problem, rope_number_names[n]);
 	double value;
 
-	snprintf(constant.name, sizeof constant.name, "%s", constant_names[n]);
+	snprintf(constant.name, sizeof constant.name, "%s", rope_number_names[n]);
 	if (axis >= 0 && !problem->axes[axis].var)
 		attest(&constant, (double)problem->axes[axis].value, "axis");
 	if (n == ROPE_THETA && theta_in(problem->name) > 0)
@@ -500,340 +363,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-static double number_of(const struct op_case *c, enum rope_number n)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-
-	if (roles.number[n] >= 0)
-		return c->scalar[roles.number[n]];
-	for (int i = 0; i < c->constant_count; i++)
-		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
-			return c->constants[i].value;
-	return 1; /* only the scale of the plain formula can be missing, because it is 1 by default */
-}
-
-/* The mistakes that the oracle simulates. */
-enum mistake {
-	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, INVERSE, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, EXCHANGED,
-	NO_MIXING, NO_TWO_PI, BACKWARDS, SINE_FOR_COSINE, ROUNDED_ANGLES, READ_OTHERWISE, WRITTEN_OTHERWISE, SECOND_FROM_ROTATED,
-	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
-};
-
-/* Forms interleaved pairs instead of halves, or halves instead of interleaved pairs. Changes the scalar that selects
- * the pairs, or the variant if there is no such scalar. */
-static bool other_pairs(struct op_variation *v, const struct op_mistake *mistake)
-{
-	struct rope_roles roles = rope_roles_of(v->c.problem);
-	int scalar = roles.interleave >= 0 ? roles.interleave : roles.is_neox;
-
-	(void)mistake;
-	if (scalar >= 0)
-		v->c.scalar[scalar] = v->c.scalar[scalar] == 0;
-	else
-		v->c.variant ^= ROPE_INTERLEAVED;
-	return true;
-}
-
-static bool always_interleaved(struct op_variation *v, const struct op_mistake *mistake)
-{
-	return rope_interleaved(&v->c) == (mistake->by != 0) || other_pairs(v, mistake);
-}
-
-static bool whole_head(struct op_variation *v, const struct op_mistake *mistake)
-{
-	int at = variation_input(v, mistake->role);
-
-	if (at < 0)
-		return false;
-	v->c.scalar[at] = (double)rope_head_size(v->c.problem, v->c.axis);
-	v->c.absent &= ~(UINT64_C(1) << at);
-	return true;
-}
-
-/* Increases every position by 1. If there is a cache, the position after its last row becomes 0. */
-static bool next_position(struct op_variation *v, const struct op_mistake *mistake)
-{
-	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
-	int64_t rows = rope_extent_of(&v->c).cache_rows;
-
-	for (int64_t i = 0; positions != NULL && rows > 0 && i < positions->elements; i++)
-		dtype_store(positions->data, positions->dtype, i,
-			    fmod(dtype_load(positions->data, positions->dtype, i) + 1, (double)rows));
-	return positions != NULL && rows > 0;
-}
-
-/* Converts positions to 16-bit integers. If there is a cache, takes the result modulo the number of rows of the
- * cache. */
-static bool short_positions(struct op_variation *v, const struct op_mistake *mistake)
-{
-	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));
-	int64_t rows = rope_extent_of(&v->c).cache_rows;
-
-	for (int64_t i = 0; positions != NULL && i < positions->elements; i++) {
-		int64_t value = (int16_t)(uint16_t)((int64_t)dtype_load(positions->data, positions->dtype, i) & 0xffff);
-
-		value = rows > 0 ? (value % rows + rows) % rows : value;
-		dtype_store(positions->data, positions->dtype, i, (double)value);
-	}
-	return positions != NULL;
-}
-
-static bool half_head(struct op_variation *v, const struct op_mistake *mistake)
-{
-	struct op_mistake half = *mistake;
-
-	half.by = (double)(rope_head_size(v->c.problem, v->c.axis) / 2);
-	return before_set(v, &half);
-}
-
-static const struct op_mistake mistakes[] = {
-    {.says = "pairs were formed the wrong way: halves instead of interleaved, or interleaved instead of halves", .before = other_pairs},
-    {.says = "pairs were always interleaved", .before = always_interleaved, .by = 1},
-    {.says = "pairs were always halves", .before = always_interleaved, .by = 0},
-    {.says = "pairs were rotated by the negative angle", .in_oracle = BACKWARDS},
-    {.says = "sine and cosine were exchanged", .in_oracle = SINE_FOR_COSINE},
-    {.says = "the exponent of theta was doubled", .in_oracle = HALF_EXPONENT},
-    {.says = "the exponent of theta was halved", .in_oracle = DOUBLE_EXPONENT},
-    {.says = "frequencies were multiplied by the scale, not divided", .in_oracle = MULTIPLIED},
-    {.says = "every frequency was divided by the scale", .in_oracle = ALL_SCALED},
-    {.says = "the frequencies were not divided by the scale", .in_oracle = NONE_SCALED},
-    {.says = "where a scaled and an unscaled frequency are mixed, their weights were swapped", .in_oracle = MIXED_BACKWARDS},
-    {.says = "frequencies were theta^(2i/d), not theta^(-2i/d)", .in_oracle = INVERSE},
-    {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .in_oracle = EXCHANGED},
-    {.says = "no frequency was a mix of a scaled and an unscaled frequency", .in_oracle = NO_MIXING},
-    {.says = "wavelengths lacked the factor 2 pi", .in_oracle = NO_TWO_PI},
-    {.says = "angles were rounded to bfloat16", .in_oracle = ROUNDED_ANGLES},
-    {.says = "pairs were read the wrong way (halves instead of interleaved, or the reverse), but written the right way", .in_oracle = READ_OTHERWISE},
-    {.says = "pairs were written the wrong way (halves instead of interleaved, or the reverse), but read the right way", .in_oracle = WRITTEN_OTHERWISE},
-    {.says = "the second element of a pair was computed from the rotated first element, not from the original one", .in_oracle = SECOND_FROM_ROTATED},
-    {.says = "the second element of a pair was not rotated", .in_oracle = SECOND_KEPT},
-    {.says = "the last elements of a head were rotated, not the first", .in_oracle = LAST_ROTATED},
-    {.says = "the elements that are not rotated were placed first", .in_oracle = REST_FIRST},
-    {.says = "the elements that are not rotated were set to 0", .in_oracle = REST_ZERO},
-    {.says = "theta was always 10000", .before = before_set, .role = "theta", .by = 10000},
-    {.says = "the next row of the cache was read", .before = next_position, .role = "positions"},
-    {.says = "positions were 16-bit integers", .before = short_positions, .role = "positions"},
-    {.says = "positions were limited to 4095", .before = before_most, .role = "positions", .by = 4095},
-    {.says = "positions were limited to 8191", .before = before_most, .role = "positions", .by = 8191},
-    {.says = "positions were limited to 32767", .before = before_most, .role = "positions", .by = 32767},
-    {.says = "half of the head was rotated, whatever rotary_dim is", .before = half_head, .role = "rotary_dim"},
-    {.says = "every position was 0", .before = before_set, .role = "positions", .by = 0},
-    {.says = "positions were the tokens' indices in the batch", .before = before_iota, .role = "positions"},
-    {.says = "positions were one too large", .before = before_add, .role = "positions", .by = 1},
-    {.says = "positions were one too small", .before = before_add, .role = "positions", .by = -1},
-    {.says = "rotary_dim was ignored: the whole head is rotated", .before = whole_head, .role = "rotary_dim"},
-    {.says = "k was not rotated", .after = after_input, .role = "k_out", .other = "k"},
-    {.says = "q was not rotated", .after = after_input, .role = "q_out", .other = "q"},
-    {.says = NULL},
-};
-
-/* Returns the frequency of pair i, in radians per position. */
-static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
-{
-	double power = c->mistake == HALF_EXPONENT ? 2 : c->mistake == DOUBLE_EXPONENT ? 0.5 : c->mistake == INVERSE ? -1 : 1;
-	double plain = pow(number_of(c, ROPE_THETA), -2.0 * power * (double)i / (double)rotary_dim);
-	double scaled = c->mistake == MULTIPLIED ? plain * number_of(c, ROPE_SCALE) : plain / number_of(c, ROPE_SCALE);
-
-	if (c->mistake == ALL_SCALED || c->mistake == NONE_SCALED)
-		return c->mistake == ALL_SCALED ? scaled : plain;
-
-	if (!(c->variant & ROPE_LLAMA31))
-		return scaled;
-	double low = number_of(c, ROPE_LOW), high = number_of(c, ROPE_HIGH), old = number_of(c, ROPE_OLD_CONTEXT);
-	double wavelength = (c->mistake == NO_TWO_PI ? 1 : 2 * 3.14159265358979323846) / plain;
-
-	if (wavelength < old / high)
-		return c->mistake == EXCHANGED ? scaled : plain;
-	if (wavelength > old / low)
-		return c->mistake == EXCHANGED ? plain : scaled;
-	double smooth = (old / wavelength - low) / (high - low);
-
-	smooth = c->mistake == MIXED_BACKWARDS || c->mistake == EXCHANGED ? 1 - smooth : smooth;
-	smooth = c->mistake == NO_MIXING ? smooth >= 0.5 : smooth;
-	return (1 - smooth) * scaled + smooth * plain;
-}
-
-/* Computes cos and sin of every pair for one token. Both are NaN if the token's position is outside the cache. */
-static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
-                   const double *frequencies, int64_t token, double *cosine, double *sine)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-	const struct tensor *at = &in[roles.positions];
-	int64_t half = e->rotary_dim / 2;
-	int64_t position =
-	    at->dtype == DTYPE_INT64 ? ((const int64_t *)at->data)[token] : ((const int32_t *)at->data)[token];
-
-	for (int64_t i = 0; i < half; i++) {
-		if (roles.cache < 0) {
-			double angle = (double)position * frequencies[i];
-
-			if (c->mistake == ROUNDED_ANGLES)
-				angle = (double)float_from_bf16(bf16_from_float((float)angle));
-			cosine[i] = cos(angle);
-			sine[i] = sin(angle);
-		} else if (position < 0 || position >= e->cache_rows) {
-			cosine[i] = sine[i] = NAN;
-		} else {
-			const struct tensor *cache = &in[roles.cache];
-
-			cosine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + i);
-			sine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + half + i);
-		}
-	}
-}
-
-static void mistake_angles(const struct op_case *c, int64_t half, double *cosine, double *sine)
-{
-	for (int64_t i = 0; i < half && c->mistake == BACKWARDS; i++)
-		sine[i] = -sine[i];
-	for (int64_t i = 0; i < half && c->mistake == SINE_FOR_COSINE; i++) {
-		double kept = sine[i];
-
-		sine[i] = cosine[i];
-		cosine[i] = kept;
-	}
-}
-
-static void rotate_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
-                        const double *sine)
-{
-	int64_t half = e->rotary_dim / 2;
-
-	for (int64_t i = 0; i < half; i++) {
-		int64_t left = interleaved ? 2 * i : i, right = interleaved ? 2 * i + 1 : i + half;
-
-		y[left] = x[left] * cosine[i] - x[right] * sine[i];
-		y[right] = x[right] * cosine[i] + x[left] * sine[i];
-	}
-	for (int64_t i = e->rotary_dim; i < e->head_size; i++)
-		y[i] = x[i];
-}
-
-/* Rotates one head as a reference with the mistake does. The mistake changes the positions at which elements are read
- * or written, or the second element of each pair, or the copied elements. */
-static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
-			  const double *sine, int mistake)
-{
-	int64_t half = e->rotary_dim / 2, rest = e->head_size - e->rotary_dim, from = mistake == LAST_ROTATED ? rest : 0;
-	int64_t to = mistake == LAST_ROTATED || mistake == REST_FIRST ? rest : 0;
-	bool reads = interleaved != (mistake == READ_OTHERWISE), writes = interleaved != (mistake == WRITTEN_OTHERWISE);
-
-	for (int64_t i = 0; i < half; i++) {
-		double first = x[from + (reads ? 2 * i : i)], second = x[from + (reads ? 2 * i + 1 : i + half)];
-		double rotated = first * cosine[i] - second * sine[i];
-
-		y[to + (writes ? 2 * i : i)] = rotated;
-		y[to + (writes ? 2 * i + 1 : i + half)] =
-		    mistake == SECOND_KEPT ? second
-					   : second * cosine[i] + (mistake == SECOND_FROM_ROTATED ? rotated : first) * sine[i];
-	}
-	for (int64_t i = 0; i < rest; i++)
-		y[to == 0 ? e->rotary_dim + i : i] = mistake == REST_ZERO ? 0 : x[from == 0 ? e->rotary_dim + i : i];
-}
-
-/* Checks the Python scalars that a workload provides. */
-static int check_arguments(const struct op_case *c, const struct rope_roles *roles, struct err *err)
-{
-	int64_t size = rope_head_size(c->problem, c->axis);
-	char what[160];
-
-	for (int n = 0; n < ROPE_NUMBERS; n++)
-		if (check_scalar(c, roles->number[n], 0x1p-1074, 1e300,
-		                 "each parameter of the rotary frequencies must be above 0", err) != 0)
-			return -1;
-	if (check_is_number(c, roles->number[ROPE_LOW]) && check_is_number(c, roles->number[ROPE_HIGH]) &&
-	    c->scalar[roles->number[ROPE_LOW]] == c->scalar[roles->number[ROPE_HIGH]])
-		return err_set(err, "inputs '%s' and '%s' are both %g; they must differ, because frequencies are "
-				    "divided by the difference",
-		               c->problem->inputs[roles->number[ROPE_LOW]].name,
-		               c->problem->inputs[roles->number[ROPE_HIGH]].name,
-		               c->scalar[roles->number[ROPE_LOW]]);
-	snprintf(what, sizeof what, "the rotary dimension must be even and at most the head size "
-				    "%lld", (long long)size);
-	if (check_scalar(c, roles->rotary_dim, 0, (double)size, what, err) != 0)
-		return -1;
-	if (check_is_number(c, roles->rotary_dim) && fmod(c->scalar[roles->rotary_dim], 2) != 0)
-		return err_set(err, "input '%s' is %g; %s", c->problem->inputs[roles->rotary_dim].name,
-		               c->scalar[roles->rotary_dim], what);
-	return 0;
-}
-
-/* Checks that positions are rows of the cache. Without a cache, any integer is a valid position. */
-static int check(const struct op_case *c, const struct tensor *in, struct err *err)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-	int64_t rows = rope_extent_of(c).cache_rows;
-	char what[160];
-
-	if (check_arguments(c, &roles, err) != 0)
-		return -1;
-	if (roles.cache >= 0) {
-		snprintf(what, sizeof what, "a position must be the index of a row of the cache, which has %lld "
-					    "rows", (long long)rows);
-		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
-			return -1;
-	}
-	return check_all_finite(c, in, err);
-}
-
-/* Rotates all heads of one token. `scratch` is working memory for two heads. */
-static void rotate_token(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
-                         struct tensor *out, int64_t token, const double *cosine, const double *sine, double *scratch)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-	bool interleaved = rope_interleaved(c) != 0;
-
-	for (int r = 0; r < roles.count; r++)
-		for (int64_t head = 0; head < e->heads[r]; head++) {
-			int64_t first = (token * e->heads[r] + head) * e->head_size;
-			const struct tensor *x = &in[roles.rotated[r]];
-			struct tensor *y = &out[roles.output[r]];
-
-			dtype_load_run(x->data, x->dtype, first, e->head_size, scratch);
-			if (c->mistake >= READ_OTHERWISE)
-				mistaken_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine, c->mistake);
-			else
-				rotate_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine);
-			dtype_store_run(y->data, y->dtype, first, e->head_size, scratch + e->head_size);
-		}
-}
-
-static int check_widths(const struct rope_extent *e, struct err *err)
-{
-	if (e->head_size < 1 || e->rotary_dim < 0 || e->rotary_dim > e->head_size || e->rotary_dim % 2 != 0)
-		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld elements",
-		               (long long)e->rotary_dim, (long long)e->head_size);
-	return 0;
-}
-
-static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
-{
-	struct rope_extent e = rope_extent_of(c);
-	int64_t half = e.rotary_dim / 2;
-
-	if (check_widths(&e, err) != 0)
-		return -1;
-	double *frequencies = take(half, sizeof *frequencies);
-
-	for (int64_t i = 0; i < half && !(c->variant & ROPE_CACHE); i++)
-		frequencies[i] = frequency(c, i, e.rotary_dim);
-#pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
-	{
-		double *cosine = take(2 * half + 2 * e.head_size, sizeof *cosine);
-		double *sine = cosine + half, *scratch = sine + half;
-
-#pragma omp for
-		for (int64_t token = 0; token < e.tokens; token++) {
-			angles(c, &e, in, frequencies, token, cosine, sine);
-			mistake_angles(c, half, cosine, sine);
-			rotate_token(c, &e, in, out, token, cosine, sine, scratch);
-		}
-		free(cosine);
-	}
-	free(frequencies);
-	return 0;
-}
-
 static void probe_axes(const struct op_problem *problem, int variant, int64_t *axis)
 {
 	(void)variant;
@@ -867,10 +396,10 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	struct rope_extent e = rope_extent_of(c);
 	const struct tensor *y = &out[rope_roles_of(c->problem).output[0]];
 	int64_t half = e.rotary_dim / 2, count = 0;
-	double scale = number_of(c, ROPE_SCALE);
+	double scale = rope_number_of(c, ROPE_SCALE);
 
 	(void)in;
-	if (check_widths(&e, err) != 0)
+	if (rope_check_widths(&e, err) != 0)
 		return -1;
 	double *estimates = take(half, sizeof *estimates);
 
@@ -901,37 +430,6 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 static const char *const op_types[] = {"rope", NULL};
 static const char *const op_words[] = {"rope", "rotary_embedding", "rotary_position_embedding", "apply_rope", NULL};
-
-static const struct op_role roles[] = {
-    OP_ROLE("q", struct rope_roles, rotated[0]),
-    OP_ROLE("k", struct rope_roles, rotated[1]),
-    OP_ROLE("positions", struct rope_roles, positions),
-    OP_ROLE("cos_sin_cache", struct rope_roles, cache),
-    OP_ROLE("rotary_dim", struct rope_roles, rotary_dim),
-    OP_ROLE("interleave", struct rope_roles, interleave),
-    OP_ROLE("is_neox", struct rope_roles, is_neox),
-    OP_ROLE("head_size", struct rope_roles, head_size),
-    OP_ROLE("theta", struct rope_roles, number[ROPE_THETA]),
-    OP_ROLE("scale", struct rope_roles, number[ROPE_SCALE]),
-    OP_ROLE("low_freq", struct rope_roles, number[ROPE_LOW]),
-    OP_ROLE("high_freq", struct rope_roles, number[ROPE_HIGH]),
-    OP_ROLE("old_context", struct rope_roles, number[ROPE_OLD_CONTEXT]),
-    OP_ROLE_OUTPUT("q_out", struct rope_roles, output[0]),
-    OP_ROLE_OUTPUT("k_out", struct rope_roles, output[1]),
-    {NULL, 0, false},
-};
-
-static void bind(const struct op_problem *problem, int variant, void *out)
-{
-	(void)variant;
-	*(struct rope_roles *)out = rope_roles_of(problem);
-}
-
-static const struct op_mode modes[] = {
-    {"interleaved", ROPE_INTERLEAVED, ROPE_INTERLEAVED},
-    {"llama31", ROPE_LLAMA31, ROPE_LLAMA31},
-    {NULL, 0, 0},
-};
 
 static double pairs(const struct coverage_view *view, const struct op_coverage *row)
 {
@@ -967,11 +465,11 @@ const struct op rope_op = {
     .name = "rope",
     .op_types = op_types,
     .words = op_words,
-    .match = match,
-    .roles = roles,
-    .bind = bind,
-    .mistakes = mistakes,
-    .modes = modes,
+    .match = rope_match,
+    .roles = rope_role_names,
+    .bind = rope_bind,
+    .mistakes = rope_mistakes,
+    .modes = rope_mode_names,
     .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
@@ -983,8 +481,8 @@ const struct op rope_op = {
     .range = range,
     .reach = reach,
     .fill = fill,
-    .check = check,
-    .oracle = oracle,
+    .check = rope_check,
+    .oracle = rope_oracle,
     .probe = probe,
     .probe_axes = probe_axes,
 };

@@ -2,6 +2,7 @@
  * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
+#include "kernels/common/attention/sequence_plan.h"
 #include "tests/unit/seeds.h"
 
 extern const struct op gqa_paged_op;

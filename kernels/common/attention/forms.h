@@ -19,8 +19,8 @@
  *
  * With qo_indptr, the operation is prefill. The definition's name, tags or description says whether prefill is causal
  * (attention_is_causal). Without qo_indptr, each sequence has one query. The formulas, and the result of queries that
- * see no key, are in kernels/common/attention/attention.h; the inputs and bounds are in input_values.{h,c} in the same
- * folder. */
+ * see no key, are in kernels/common/attention/attention.h. In the same folder, sizes.{h,c} has the sizes of the cases,
+ * sequence_plan.{h,c} the lengths of the sequences, and input_values.{h,c} the inputs and bounds. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 
@@ -44,7 +44,7 @@ struct attention_roles attention_roles_of(const struct op_problem *problem);
 void attention_bind(const struct op_problem *problem, int variant, void *roles);
 
 /* Initialises the members of struct op that are the same in all families with these forms. A file that uses this macro
- * must also include attention.h and input_values.h. */
+ * must also include attention.h, input_values.h and sizes.h. */
 #define ATTENTION_MEMBERS                                                                                                 \
 	.bind = attention_bind, .modes = attention_mode_names, .sizes = attention_sizes, .edges = attention_edges,        \
 	.edge_axes = attention_edge_axes, .rule = attention_rule, .scalar = attention_scalar, .range = attention_range,   \

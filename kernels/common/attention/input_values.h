@@ -1,24 +1,5 @@
-/* input_values - computes the inputs of attention (lengths of sequences, pages, values) such that mistakes become
- * visible.
- *
- * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
- * If the axes fit no list, the lengths of sequence b depend on its role, which is b % 8:
- *
- *   0, 4  plain: has more keys than queries, so that a mask must be aligned at the end (role 4: the last page is full)
- *   1     one query, one key
- *   2     as many keys as queries
- *   3     no key: output 0, lse -infinity
- *   5     keys, but no query
- *   6     one query, many keys
- *   7     neither queries nor keys
- *
- * In decode, every sequence has one query, roles 1 and 3 are as above, and all other sequences are plain.
- *
- * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every
- * eighth sequence after each of them, share the first pages of sequence 0. Pages are in random order, and some are
- * unused. If the axes are too short for the lengths in the table above, all sequences are plain. With a causal mask, a
- * sequence with keys has at least as many keys as queries, because definitions disagree about the output of a query
- * from which the mask hides every key. Only the axes of a workload can make this impossible.
+/* input_values - computes the inputs of attention (offsets, page numbers, values) such that mistakes become visible. The
+ * lengths of the sequences are in sequence_plan.h, and the axes of the cases in sizes.h.
  *
  * Sparse rows. The index of a query determines which key rows it selects:
  *
@@ -71,7 +52,6 @@
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
 
-#include "kernels/common/attention/lengths.h"
 #include "kernels/common/attention/roles.h"
 #include "kernels/core/random_inputs.h"
 
@@ -149,9 +129,8 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
-/* attention_fill, attention_scalar, attention_rule, attention_sizes, attention_range, attention_reach and
- * attention_edge_axes implement the members of struct op for every attention family. attention_sizes is only for
- * problems with sequences. */
+/* attention_fill, attention_scalar, attention_rule and attention_range implement the members of struct op for every
+ * attention family. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 /* Returns the scale of a case. In the first set of input values, this is the scale that models use, which is also the
@@ -166,39 +145,7 @@ double attention_scalar(const struct op_case *c, int input);
 /* The comment at the head of input_values.c derives the tolerance rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The caches of a BLOCKS case have at least this many pages; page numbers then need more than 8 bits. */
-enum { ATTENTION_POOL = 321 };
-
-int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
-struct op_reach attention_reach(const struct op_problem *problem, int variant, int axis);
-
-/* The edge cases in op.edges of every attention family; dsa_paged has further edge cases. */
-#define ATTENTION_EDGES                                                                                                \
-	{"no_queries", "no queries in, no queries out"},                                                               \
-	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
-	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
-			      "0 and log-sum-exp -infinity"},                                                                     \
-	    {"one_of_each", "one query and one key: the output is the key's value"},                                   \
-	{                                                                                                              \
-		"many_keys", "a query sees all keys, however many there are"                                           \
-	}
-enum { ATTENTION_EDGE_COUNT = 5 };
-extern const struct op_edge attention_edges[];
-bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
-
-/* The lengths of the sequences of a case, in arrays allocated by malloc. Outside input_values.c, only tests need the
- * members. */
-struct attention_plan {
-	int64_t batch;
-	int64_t *queries, *entries; /* [batch + 1] offsets of each sequence's queries and entries; an entry is a page
-				     * or, without pages, a key */
-	int64_t *last;              /* [batch] number of keys in the last page; 0: the sequence has no page */
-	int64_t longest;            /* number of keys of the longest sequence */
-};
-
-struct attention_plan attention_plan_of(const struct op_case *c, const struct attention_roles *roles);
-void attention_plan_free(struct attention_plan *plan);
 
 #ifdef __cplusplus
 }
