@@ -47,7 +47,7 @@
  * so T is set to 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
- * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
+ * case, and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to less than 2e-9
  * per case. In a run of five hundred sampling cases, the probability of a false alarm is thus at most 1e-6 (the starter
  * dataset has 15 sampling cases). */
 #ifndef REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
