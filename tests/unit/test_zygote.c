@@ -49,7 +49,7 @@ static void write_template(char path[64])
 		      "channel = runner.Channel(3)\n"
 		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any', 'layers': 0}})\n"
 		      "sandbox = runner.Sandbox(int(sys.argv[3]), 'cpu', sys.argv[4], sys.argv[5])\n"
-		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1}, sandbox)\n"
+		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1}, sandbox, runner.Child)\n"
 		      "try:\n"
 		      "    template.serve()\n"
 		      "finally:\n"
