@@ -138,7 +138,7 @@ static void make_fields(int number, struct arena *arena, struct fields *subject,
 	field_add(subject, arena, "reference", NULL, arena_printf(arena, "the text of %d", number / CASES), 12);
 	field_printf(subject, arena, "reference", "%d", number / CASES);
 	field_printf(subject, arena, "case.axes.batch_size", "%d", 1 << number % CASES);
-	witness_fields("builtin", "981df1974586318d4f36e9aae39c151e", "cpu", "2.13.0+cpu", NULL, arena, witness);
+	witness_fields("builtin", "981df1974586318d4f36e9aae39c151e", "cpu", "2.13.0+cpu", NULL, NULL, arena, witness);
 }
 
 static void make_put(int number, bool noisy, struct arena *arena, struct store_put *put)

@@ -203,7 +203,7 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 }
 
 /* Returns the position, from 0, of `input` among the inputs that have the same dtype and shape as this input. The order
- * of inputs usually does not matter, because run() gets inputs by name. The order matters for inputs with the same
+ * of inputs usually does not matter, because run() gets inputs by name (except in input_order_field). The order matters for inputs with the same
  * dtype and shape, such as the K cache and the V cache, because an op family may distinguish them by their order. */
 static int place_among_alike(const struct definition *definition, int input)
 {
@@ -233,6 +233,18 @@ static void input_field(const struct definition *definition, int input, struct a
 	if (spec->param != NULL)
 		buf_printf(&text, ", argument %s", spec->param);
 	field_text(out, arena, arena_printf(arena, "inputs.%s", spec->name), text.data);
+	buf_free(&text);
+}
+
+/* Adds a field with the names of the inputs in their order, because some inputs may be passed by position
+ * (python/arguments.py). */
+static void input_order_field(const struct definition *definition, struct arena *arena, struct fields *out)
+{
+	struct buf text = {0};
+
+	for (int i = 0; i < definition->input_count; i++)
+		buf_printf(&text, "%s%s", i > 0 ? ", " : "", definition->inputs[i].name);
+	field_text(out, arena, "inputs", text.data != NULL ? text.data : "");
 	buf_free(&text);
 }
 
@@ -284,6 +296,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 		input_field(definition, i, arena, out);
 	for (int i = 0; i < definition->left_out_count; i++)
 		field_text(out, arena, arena_printf(arena, "inputs.%s", definition->left_out[i]), "left out");
+	if (definition_fits_arguments(definition))
+		input_order_field(definition, arena, out);
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);

@@ -1,6 +1,6 @@
 /* fingerprint - computes two digests of everything that a verdict depends on. The subject is the digest of what was
  * verified. The witness is the digest of what the subject was verified with: the ground truth and its version, the
- * device class, and the versions of torch and CUDA. The subject and the witness are computed from tagged fields.
+ * device class, and the versions of torch, CUDA and Python. The subject and the witness are computed from tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field is computed from the length of the tag, the
  * tag, the length of the bytes, and the bytes. The digest of a list is computed from FINGERPRINT_FORMAT, the number of
@@ -55,8 +55,9 @@ struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted
  * constraints, and one for the reference in normal form. The field of an output contains the output's index, because
- * run() returns a tuple in the order of the outputs. Name, description, tags and the order of keys do not change the
- * fields. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
+ * run() returns a tuple in the order of the outputs. If inputs may be passed by position, another field contains the
+ * order of the inputs. Otherwise, the order of keys does not change the fields. Name, description and tags do not
+ * change the fields, either. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Computes both digests of a list of fields. The witness is computed from the fields that witness_fields adds, and the

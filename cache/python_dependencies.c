@@ -8,7 +8,10 @@
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
- *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
+ *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
+ *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
+ *     process to process;
+ *   - an `except` that catches a lack of memory is not allowed, because the memory differs from run to run.
  * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
  * reference runs again each time.
  *
@@ -52,6 +55,7 @@ struct lexer {
 
 struct look {
 	const struct word *words; /* the last word is WORD_END */
+	const char *source;       /* the whole text */
 	struct span modules[MODULES_MAX];
 	int module_count;
 	const char *const *files; /* the files that the code may open for reading */
@@ -82,16 +86,29 @@ static const char *const submodules[] = {
     "special",
 };
 
-/* Builtins that open a file, or reach an object by a name computed at run time. The list is for Python 3.14; later
- * versions may add such builtins. */
+/* Names that are modules if they follow the name of another module and a dot, but that names_plain also contains,
+ * because they are functions or attributes elsewhere (Tensor.cpu, copy.copy). */
+static const char *const modules_elsewhere[] = {"copy", "cpu", "func", "grad"};
+
+/* Builtins that open a file, reach an object by a name computed at run time, or return the address of an object. The
+ * list is for Python 3.14; later versions may add such builtins. */
 static const char *const names_outside[] = {
-    "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
+    "ascii", "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "hash", "help", "id", "locals", "open", "repr",
+    "vars",
+};
+
+/* Exceptions that an `except` may catch. None of them, and no class that is derived from one of them, is raised because
+ * memory runs out. */
+static const char *const exceptions_plain[] = {
+    "ArithmeticError", "AssertionError", "AttributeError", "ImportError", "IndexError", "KeyError", "LookupError",
+    "ModuleNotFoundError", "NameError", "NotImplementedError", "OverflowError", "StopIteration", "TypeError",
+    "UnboundLocalError", "ValueError", "ZeroDivisionError",
 };
 
 /* Attributes that are rejected even if the text itself binds the same name. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "ctypes", "data_ptr", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tofile",
-    "untyped_storage",
+    "SystemRandom", "ctypes", "data_ptr", "format_map", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys",
+    "tofile", "untyped_storage",
 };
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
@@ -104,8 +121,7 @@ static const char *const open_keywords[] = {"encoding", "mode"};
 
 /* Names by which code can read the text of the reference itself. */
 static const char *const names_itself[] = {
-    "ascii", "ast", "attrgetter", "dis", "doctest", "gc", "hash", "id", "inspect", "methodcaller", "pydoc",
-    "repr", "tokenize",
+    "ast", "attrgetter", "dis", "doctest", "gc", "inspect", "metaclass", "methodcaller", "pydoc", "tokenize",
 };
 
 /* Code can read its own text by a name that contains one of these parts, for example by _getframe, f_lineno,
@@ -505,7 +521,7 @@ static const struct word *look_import(struct look *look, const struct word *word
 /* Checks an import such as `from a.b import (c as d, e)`. */
 static const struct word *look_from(struct look *look, const struct word *word)
 {
-	bool of_os = is_word(word + 1, "os");
+	bool of_os = is_word(word + 1, "os"), of_copy = is_word(word + 1, "copy");
 
 	word = look_module(look, word + 1);
 	if (!is_word(word, "import"))
@@ -518,7 +534,9 @@ static const struct word *look_from(struct look *look, const struct word *word)
 			continue;
 		if (of_os && name->kind == WORD_NAME && AMONG(name->span, functions_unsteady))
 			note_unsteady(look, name, "os.");
-		if (name->kind != WORD_NAME || !(is_plain(name->span) || AMONG(name->span, submodules))) {
+		bool module = !of_copy && AMONG(name->span, modules_elsewhere);
+
+		if (name->kind != WORD_NAME || module || !(is_plain(name->span) || AMONG(name->span, submodules))) {
 			found_word(look, ACCESS_OUTSIDE, name, "import ….");
 			continue;
 		}
@@ -532,14 +550,19 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text itself uses `name` without a dot before it, or assigns to an attribute called `name`. */
+/* Returns true if the text assigns to an attribute called `name`, or uses `name` without a dot before it. If `name`
+ * begins with an underscore, such a use must be the name of a function or class, because many modules have other modules
+ * as attributes with such names. */
 static bool is_own(const struct look *look, struct span name)
 {
-	for (const struct word *word = look->words; word->kind != WORD_END; word++)
-		if (word->kind == WORD_NAME && word->span.length == name.length &&
-		    memcmp(word->span.text, name.text, name.length) == 0 &&
-		    (!behind_dot(look, word) || (is_op(word + 1, '=') && !is_op(word + 2, '='))))
+	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
+		if (word->kind != WORD_NAME || word->span.length != name.length ||
+		    memcmp(word->span.text, name.text, name.length) != 0)
+			continue;
+		if (behind_dot(look, word) ? is_op(word + 1, '=') && !is_op(word + 2, '=')
+					   : name.text[0] != '_' || (word > look->words && (is_word(word - 1, "def") || is_word(word - 1, "class"))))
 			return true;
+	}
 	return false;
 }
 
@@ -567,12 +590,49 @@ static const struct word *look_chain(struct look *look, const struct word *word)
 			found_word(look, ACCESS_OUTSIDE, name, before);
 			return word;
 		}
+		if (AMONG(name->span, modules_elsewhere) && !is_op(word, '(')) {
+			found_word(look, ACCESS_OUTSIDE, name, "");
+			return word;
+		}
 		if (!AMONG(name->span, submodules) || is_op(word, '('))
 			return word;
 		module = name;
 	}
 	found_word(look, ACCESS_OUTSIDE, module, ""); /* without a dot, the module object itself is used as a value */
 	return word;
+}
+
+/* Returns whether the replacement fields of a format string, such as {0.shape[1]:>8}, contain only attributes that
+ * is_plain accepts. */
+static bool is_plain_format(struct span format)
+{
+	const char *end = format.text + format.length;
+	bool field = false;
+
+	for (const char *at = format.text; at < end; at++) {
+		if (at + 1 < end && at[0] == '{' && at[1] == '{')
+			at++; /* two braces stand for one brace */
+		else if (*at == '{')
+			field = true;
+		else if (*at == '}' || *at == ':' || *at == '!')
+			field = false;
+		if (!field || *at != '.')
+			continue;
+		const char *start = at + 1;
+
+		while (at + 1 < end && is_name(at[1]))
+			at++;
+		if (!is_plain((struct span){start, (size_t)(at + 1 - start)}))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether `word` is one literal, without escapes and without a second literal before it, so that its text is
+ * the text of the whole string. */
+static bool is_one_literal(const struct look *look, const struct word *word)
+{
+	return word->kind == WORD_STRING && word->plain && (word == look->words || word[-1].kind != WORD_STRING);
 }
 
 static void look_attribute(struct look *look, const struct word *word)
@@ -583,11 +643,12 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, access, word, "");
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
-	/* str.format can read attributes that the format string names. If the format string is a literal, look_string
-	 * checks the names in this string. */
+	/* str.format can read attributes that the format string names. */
 	else if (span_is(word->span, "format"))
-		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
-		      "'.format' on a string that is not a literal");
+		found(look, word - 1 > look->words && is_one_literal(look, word - 2) && is_plain_format(word[-2].span)
+				? ACCESS_NOTHING
+				: ACCESS_OUTSIDE,
+		      word, "'.format' on a string that is not a plain literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
 	else if (!is_plain(word->span) && !is_own(look, word->span))
@@ -655,9 +716,60 @@ static bool begins_statement(const struct look *look, const struct word *word)
 	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
 }
 
+/* Checks the exceptions after `except`, up to the colon. */
+static void look_except(struct look *look, const struct word *word)
+{
+	const struct word *except = word++;
+	bool plain = !is_op(word, ':');
+
+	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++)
+		plain = plain && (word->kind != WORD_NAME || AMONG(word->span, exceptions_plain));
+	if (!plain)
+		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
+}
+
+/* Returns the number of characters before `word` in its line. */
+static ptrdiff_t indentation(const struct look *look, const struct word *word)
+{
+	const char *at = word->span.text;
+
+	while (at > look->source && at[-1] != '\n')
+		at--;
+	return word->span.text - at;
+}
+
+/* A `finally` that leaves the function or a loop drops the exception, as an `except` does. */
+static void look_finally(struct look *look, const struct word *word)
+{
+	const struct word *finally = word++;
+
+	for (; word->kind != WORD_END; word++) {
+		if (word[-1].kind == WORD_LINE && word->kind != WORD_LINE && indentation(look, word) <= indentation(look, finally))
+			return;
+		if (is_word(word, "return") || is_word(word, "break") || is_word(word, "continue"))
+			found_word(look, ACCESS_OUTSIDE, finally, "");
+	}
+}
+
+/* Checks a class statement. A metaclass gets the namespace of the class, which contains its docstring. The metaclass may
+ * be an argument that `**` passes. */
+static void look_class(struct look *look, const struct word *word)
+{
+	for (const struct word *at = word; at->kind != WORD_END && at->kind != WORD_LINE && !is_op(at, ':'); at++)
+		if (is_op(at, '*'))
+			found_word(look, ACCESS_OWN_SOURCE, word, "");
+}
+
 /* Checks a name that does not follow a dot. */
 static const struct word *look_name(struct look *look, const struct word *word)
 {
+	if (span_is(word->span, "except"))
+		look_except(look, word);
+	if (span_is(word->span, "finally"))
+		look_finally(look, word);
+	if (span_is(word->span, "class"))
+		look_class(look, word);
+
 	enum python_access access = access_of_any(word->span);
 
 	if (span_is(word->span, "import"))
@@ -743,7 +855,7 @@ struct python_dependencies python_dependencies(const char *source, size_t length
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count)
 {
 	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
-	struct look look = {.files = files, .file_count = count, .found.access = ACCESS_NOTHING};
+	struct look look = {.source = source, .files = files, .file_count = count, .found.access = ACCESS_NOTHING};
 	struct python_dependencies words;
 
 	if (cut(&lexer)) {

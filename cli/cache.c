@@ -85,7 +85,7 @@ static const struct {
     [LACK_DEVICE] = {"device", "a verdict is stored, but for another device class"},
     [LACK_TRUTH] = {"ground_truth", "a verdict is stored, but from another ground truth"},
     [LACK_VERSION] = {"ground_truth_version", "a verdict is stored, but from another version of the ground truth"},
-    [LACK_TORCH] = {"torch", "a verdict is stored, but from another version of torch or CUDA"},
+    [LACK_TORCH] = {"torch", "a verdict is stored, but from another version of torch, CUDA or Python"},
     [LACK_CONTAINMENT] = {"containment", "a verdict is stored, but its reference could reach more than "
         "--require-containment allows"},
     [LACK_NONE] = {"forced", "a verdict is stored, but --force ran the case again"},

@@ -118,7 +118,7 @@ static struct fields fields_now(const struct result *result, const struct test_c
 	    verdict_now(truths, then, asked > 0 ? asked : asked_if_unchanged(truths, then, arena), arena);
 
 	witness_fields(now.ground_truth, verdict_truth_version(&now, arena), policy->device_class, policy->torch, policy->cuda,
-		       arena, &all);
+		       policy->python, arena, &all);
 	return all;
 }
 

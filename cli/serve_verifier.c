@@ -60,10 +60,11 @@ static void close_pool(struct verifier *v)
 static void describe_machine(const struct verifier *v, const struct run_options *options,
 			     const struct machine_policy *machine, struct buf *out)
 {
-	const char *torch = machine->policy.torch, *required = settings_required(v->program.settings, options->required);
+	const struct policy *policy = &machine->policy;
+	const char *required = settings_required(v->program.settings, options->required);
 
-	buf_printf(out, "%s\n%s\n%s\n%s", machine->policy.device, machine->python, torch != NULL ? torch : "",
-		   required != NULL ? required : "");
+	buf_printf(out, "%s\n%s\n%s\n%s\n%s", policy->device, machine->python, policy->torch != NULL ? policy->torch : "",
+		   policy->python != NULL ? policy->python : "", required != NULL ? required : "");
 }
 
 /* Describes the libraries that a run uses as ground truths; "" if it uses none. */

@@ -402,6 +402,7 @@ static void add_file(struct scan *scan, struct folder folder, const char *name, 
 	    .name = path + folder.length + 1 + length + 1,
 	    .path = path,
 	    .stat = file_stat_of(&st),
+	    .has_hard_links = st.st_nlink > 1,
 	};
 }
 
@@ -630,7 +631,8 @@ static bool look_at_file(const struct dataset *dataset, const char *path, const 
 		return false;
 	*out = (struct dataset_file){.op_type = arena_copy(arena, pair->op_type, pair->op_length),
 	                             .name = arena_copy(arena, pair->name, pair->name_length),
-	                             .path = arena_string(arena, path), .stat = file_stat_of(&st)};
+	                             .path = arena_string(arena, path), .stat = file_stat_of(&st),
+				     .has_hard_links = st.st_nlink > 1};
 	return true;
 }
 

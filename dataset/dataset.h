@@ -25,6 +25,7 @@ struct dataset_file {
 	const char *name;     /* the file's name without the suffix: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
 	struct file_stat stat;            /* zero if the dataset comes from dataset_listed */
+	bool has_hard_links;              /* the file has other names, through which it may be written */
 	const struct object_name *object; /* NULL unless the dataset comes from dataset_listed */
 };
 

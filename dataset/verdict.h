@@ -241,6 +241,8 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
+	const char *python;        /* the version of Python that ran the reference, "3.11.7"; NULL: unknown, as in a
+				    * verdict of an older version of reftest */
 	/* Version of the GPU's driver, "580.159.04"; NULL if it is unknown, or on a CPU. The driver is not a part of
 	 * the witness, so the store replaces an older verdict that differs only in the driver. Then `drivers` of the
 	 * new verdict contains the margin of the older verdict, for `reftest drift`. */

@@ -134,6 +134,8 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 	out->ground_truth_version = text_of(&h, "ground_truth_version");
 	out->torch = text_of(&h, "torch");
 	out->cuda = text_of(&h, "cuda");
+	if (has_key(&h, "python"))
+		out->python = text_of(&h, "python");
 	if (has_key(&h, "driver"))
 		out->driver = text_of(&h, "driver");
 	if (has_key(&h, "containment"))

@@ -433,6 +433,8 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->ground_truth_version = read_text(r, json, "ground_truth_version", true);
 	out->torch = read_text(r, json, "torch", true);
 	out->cuda = read_text(r, json, "cuda", true);
+	if (cJSON_HasObjectItem(json, "python"))
+		out->python = read_text(r, json, "python", true);
 	if (cJSON_HasObjectItem(json, "driver"))
 		out->driver = read_text(r, json, "driver", true);
 	if (cJSON_HasObjectItem(json, "containment"))

@@ -372,6 +372,8 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_tried(verdict, out);
 	write_text(out, "torch", verdict->torch);
 	write_text(out, "cuda", verdict->cuda);
+	if (verdict->python != NULL)
+		write_text(out, "python", verdict->python);
 	if (verdict->driver != NULL)
 		write_text(out, "driver", verdict->driver);
 	if (verdict->containment != NULL)

@@ -46,24 +46,26 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 	return read;
 }
 
-/* Gets the torch version of an interpreter from the cache. The cache entry has five lines: the torch version, the CUDA
- * version, the path and the digest of torch's version file, and a text for machine_torch_holds. The entry is valid if
- * torch's version file still has the stored digest and machine_torch_holds returns true. */
+/* Gets the versions of torch and Python of an interpreter from the cache. The cache entry has six lines: the torch
+ * version, the CUDA version, the path and the digest of torch's version file, the Python version, and a text for
+ * machine_torch_holds. The entry is valid if torch's version file still has the stored digest and machine_torch_holds
+ * returns true. */
 static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {
 	const char *value = program->torch_key != NULL && strcmp(program->torch_key, key) == 0 ? program->torch_fact : NULL;
-	char hex[DIGEST_HEX], *parts[5];
+	char hex[DIGEST_HEX], *parts[6];
 
 	if (program->store != NULL && store_fact(program->store, key, arena, &value, NULL) != CACHE_HIT)
 		return false;
 	if (value == NULL)
 		return false;
-	if (!split_lines(arena_string(arena, value), parts, 5) || !content_hex(parts[2], hex) ||
-	    strcmp(hex, parts[3]) != 0 || !machine_torch_holds(python, parts[4]))
+	if (!split_lines(arena_string(arena, value), parts, 6) || !content_hex(parts[2], hex) ||
+	    strcmp(hex, parts[3]) != 0 || !machine_torch_holds(python, parts[5]))
 		return false;
 	policy->torch = parts[0];
 	policy->cuda = parts[1][0] != '\0' ? parts[1] : NULL;
+	policy->python = parts[4];
 	return true;
 }
 
@@ -75,8 +77,8 @@ static void remember_torch(struct program *program, const char *key, const struc
 
 	if (facts->proof == NULL || !content_hex(facts->version_file, hex))
 		return;
-	const char *fact = arena_printf(arena, "%s\n%s\n%s\n%s\n%s", facts->version, facts->cuda != NULL ? facts->cuda : "",
-	                                facts->version_file, hex, facts->proof);
+	const char *fact = arena_printf(arena, "%s\n%s\n%s\n%s\n%s\n%s", facts->version, facts->cuda != NULL ? facts->cuda : "",
+	                                facts->version_file, hex, facts->python, facts->proof);
 
 	if (program->store == NULL) {
 		free(program->torch_key);
@@ -130,6 +132,7 @@ static void find_torch(struct program *program, const char *given, struct arena 
 	}
 	out->policy.torch = facts.version;
 	out->policy.cuda = facts.cuda;
+	out->policy.python = facts.python;
 	remember_torch(program, key, &facts, arena);
 }
 
@@ -294,7 +297,7 @@ int machine_accept(struct machine_policy *policy, const char *device_class, stru
 					  device_class, here);
 	policy->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	policy->policy.device_class = policy->accepted = arena_string(arena, device_class);
-	policy->policy.torch = policy->policy.cuda = NULL;
+	policy->policy.torch = policy->policy.cuda = policy->policy.python = NULL;
 	policy->policy.foreign_class = true;
 	return 0;
 }

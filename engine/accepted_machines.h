@@ -1,12 +1,12 @@
 /* accepted_machines - chooses the device and the Python interpreter with which cases run on this machine. Also decides
  * which stored verdicts a run on this machine accepts.
  *
- * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
+ * The versions of an interpreter (Python, torch, CUDA) and the class of a GPU are queried once and stored in the cache.
  * The key of a cache entry changes whenever the installed version may have changed, so that the version is queried
  * again. If all versions are in the cache, a run starts no process to query them.
  *
  * The witness of a verdict is the digest of everything that verified the case: the ground truth, the device class,
- * torch and CUDA. A new field of the witness (witness_fields in cache/fingerprint.c) must also be added to
+ * torch, CUDA and Python. A new field of the witness (witness_fields in cache/fingerprint.c) must also be added to
  * context_digest in engine/run_open.c. */
 #ifndef REFTEST_ENGINE_ACCEPTED_MACHINES_H
 #define REFTEST_ENGINE_ACCEPTED_MACHINES_H

@@ -22,7 +22,7 @@ struct runner_calls {
 	bool (*next)(void *self, struct arena *arena, struct pool_result *out);
 	int (*pending)(const void *self);
 	int (*running)(const void *self, struct pool_running *out, int most);
-	const char *(*torch)(const void *self);
+	struct pool_versions (*versions)(const void *self);
 	bool (*layers)(const void *self, uint32_t *out);
 	void (*close)(void *self);
 };

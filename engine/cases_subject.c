@@ -66,6 +66,24 @@ static void described_effect_fields(struct maker *m, const struct job *job, stru
 	}
 }
 
+/* Adds a field for each input to which the reference may or must write. For some families, the descriptions of the
+ * definition and its tensors decide this (op_in_place_as_said). */
+static void in_place_fields(struct maker *m, const struct job *job, struct fields *fields)
+{
+	const struct op_problem *problem = &job->problem;
+	const struct op_case c = {.problem = problem, .variant = m->variant, .axis = job->axis};
+	const struct op *op = maker_op(m);
+
+	for (int i = 0; op != NULL && op->in_place != NULL && i < problem->input_count; i++) {
+		struct op_in_place out = op->in_place(&c, i);
+
+		if (out.place != OP_KEPT)
+			field_printf(fields, m->arena, arena_printf(m->arena, "inputs.%s.in_place", problem->inputs[i].name),
+				     "%s %s", out.may_keep ? "may receive" : "receives",
+				     out.place < problem->output_count ? problem->outputs[out.place].name : "values of its own");
+	}
+}
+
 static void constant_fields(struct maker *m, struct fields *fields)
 {
 	for (int i = 0; i < m->out.constant_count; i++) {
@@ -150,6 +168,7 @@ void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->op == NULL)
 		described_effect_fields(m, job, fields);
+	in_place_fields(m, job, fields);
 	if (m->out.op != NULL && m->out.matched != MATCHED_BY_TYPE)
 		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));
 	if (job->edge > 0)

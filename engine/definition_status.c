@@ -120,8 +120,8 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 {
 	struct fields fields = {0};
 
-	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, arena,
-		       &fields);
+	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, v->python,
+		       arena, &fields);
 	return fields_digest(&fields);
 }
 

@@ -25,7 +25,7 @@ void resolve_settle(struct result *result, struct case_result *c, const struct v
 const struct verdict *resolve_not_run(struct result *result, enum reason reason, const char *message);
 
 /* Returns the witness digest of a verdict, which is part of the verdict's key in the store. The witness digest covers
- * everything that verified the case: the ground truths and their versions, the device class, torch and CUDA. */
+ * everything that verified the case: the ground truths and their versions, the device class, torch, CUDA and Python. */
 struct digest resolve_witness(const struct verdict *v, struct arena *arena);
 
 /* Counts the cases, and gives the definition the status of its worst case. */

@@ -369,14 +369,14 @@ static int running(const void *self, struct pool_running *out, int most)
 	return count;
 }
 
-static const char *torch(const void *self)
+static struct pool_versions versions(const void *self)
 {
 	const struct several *s = self;
-	const char *found = NULL;
+	struct pool_versions found = {NULL, NULL};
 
-	for (int i = 0; i < s->count && found == NULL; i++)
+	for (int i = 0; i < s->count && found.torch == NULL; i++)
 		if (s->devices[i].state != DEVICE_OUT)
-			found = s->devices[i].own.runner.calls->torch(s->devices[i].own.runner.self);
+			found = s->devices[i].own.runner.calls->versions(s->devices[i].own.runner.self);
 	return found;
 }
 
@@ -442,7 +442,7 @@ struct runner device_queue(const struct device_runner *devices, int count, devic
 			      void (*closed)(void *context), void *context, struct err *err)
 {
 	static const struct runner_calls calls = {submit,  cancel,  fd,	   dispatch, next_owner, next,
-						  pending, running, torch, layers,   close_all};
+						  pending, running, versions, layers,   close_all};
 	struct several *s = calloc(1, sizeof *s);
 
 	if (s == NULL || (s->devices = calloc((size_t)count, sizeof *s->devices)) == NULL)

@@ -47,9 +47,9 @@ static bool layers(const void *self, uint32_t *out)
 	return pool_layers(self, out);
 }
 
-static const char *torch(const void *self)
+static struct pool_versions versions(const void *self)
 {
-	return pool_torch(self);
+	return pool_versions(self);
 }
 
 static void close_pool(void *self)
@@ -60,7 +60,7 @@ static void close_pool(void *self)
 struct runner pool_runner(struct pool *pool)
 {
 	static const struct runner_calls calls = {submit,  cancel,  fd,    dispatch, next_owner, next,
-						  pending, running, torch, layers,   close_pool};
+						  pending, running, versions, layers,   close_pool};
 
 	return pool == NULL ? (struct runner){NULL, NULL} : (struct runner){&calls, pool};
 }

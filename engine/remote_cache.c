@@ -325,7 +325,7 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	struct buf text = {0}, fields = {0}, bytes = {0};
 
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
-		       &result->arena, &all);
+		       v->python, &result->arena, &all);
 	verdict_write(v, &text);
 	fields_write(&all, &fields);
 	record.text = text.data;

@@ -83,13 +83,14 @@ static bool through_several(const struct verdict *v)
 }
 
 /* Adds the key for verdicts on a device class to which several ground truths contributed. If `torch` is NULL, the key
- * applies to any version of torch. */
+ * applies to any version of torch and of Python. */
 static void add_several(struct remote_keys *to, const struct digest *subject, bool all, const char *torch,
-			const char *cuda, const char *device_class)
+			const char *cuda, const char *python, const char *device_class)
 {
 	struct arena arena = {0};
 	const char *version =
-	    torch == NULL ? "" : arena_printf(&arena, "torch %s, cuda %s", torch, cuda != NULL ? cuda : "none");
+	    torch == NULL ? "" : arena_printf(&arena, "torch %s, cuda %s, Python %s", torch, cuda != NULL ? cuda : "none",
+					      python != NULL ? python : "unknown");
 
 	add_kind(to, subject, all ? "all of several" : "first of several", version, device_class);
 	arena_free(&arena);
@@ -106,8 +107,8 @@ static void add_own(struct remote_keys *to, const struct digest *subject, const 
 		add_kind(to, subject, v->ground_truth, v->ground_truth_version, v->device_class);
 	} else {
 		add_several(to, subject, v->all_tried, v->torch != NULL ? v->torch : "none", v->cuda,
-			    v->device_class);
-		add_several(to, subject, v->all_tried, NULL, NULL, v->device_class);
+			    v->python, v->device_class);
+		add_several(to, subject, v->all_tried, NULL, NULL, NULL, v->device_class);
 	}
 }
 
@@ -164,7 +165,8 @@ static void want_own(struct remote_keys *to, const struct policy *policy, const 
 	bool several = truths->count > 1, alone = !several || !truths->all;
 
 	if (alone && policy->torch != NULL) {
-		witness_fields(truth, version, policy->device_class, policy->torch, policy->cuda, &arena, &fields);
+		witness_fields(truth, version, policy->device_class, policy->torch, policy->cuda, policy->python, &arena,
+			       &fields);
 		struct digest witness = fields_digest(&fields);
 
 		add_exact(to, subject, &witness);
@@ -172,7 +174,7 @@ static void want_own(struct remote_keys *to, const struct policy *policy, const 
 		add_kind(to, subject, truth, version, policy->device_class);
 	}
 	if (several)
-		add_several(to, subject, truths->all, policy->torch, policy->cuda, policy->device_class);
+		add_several(to, subject, truths->all, policy->torch, policy->cuda, policy->python, policy->device_class);
 	arena_free(&arena);
 }
 

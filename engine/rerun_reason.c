@@ -96,8 +96,8 @@ static bool ran_no_reference(const struct verdict *v)
 }
 
 /* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
- * have the torch and CUDA versions that are installed here. On a machine without a GPU, a verdict from a GPU may have
- * any versions, because this machine cannot compute a better verdict. */
+ * have the versions of torch, CUDA and Python that are installed here. On a machine without a GPU, a verdict from a GPU
+ * may have any versions, because this machine cannot compute a better verdict. */
 static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
 {
 	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
@@ -110,7 +110,8 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 		return lack;
 	if (ran_no_reference(v))
 		return LACK_NONE;
-	if (own_class && policy->torch != NULL && (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda)))
+	if (own_class && policy->torch != NULL &&
+	    (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda) || !same(v->python, policy->python)))
 		return LACK_TORCH;
 	return containment_suffices(v->containment, policy->required) ? LACK_NONE : LACK_CONTAINMENT;
 }
@@ -252,6 +253,10 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 				    v->containment == NULL ? "an unknown part of the machine" : v->containment,
 				    policy->required);
 	default:
+		if (same(v->torch, policy->torch) && same(v->cuda, policy->cuda))
+			return arena_printf(arena, "the stored verdict is from %s%s, and this run would use Python %s",
+					    v->python != NULL ? "Python " : "an unknown version of Python",
+					    v->python != NULL ? v->python : "", text(policy->python));
 		return arena_printf(arena,
 		                    "the stored verdict is from torch %s (CUDA %s), and this run would use torch %s (CUDA "
 				    "%s)",

@@ -22,8 +22,8 @@ struct policy {
 	bool foreign_class;
 	/* true for --device auto on a machine without a GPU: verdicts from any GPU also count, and are preferred. */
 	bool any_gpu;
-	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
-				   * count */
+	const char *torch, *cuda, *python; /* the installed versions; if `torch` is NULL, verdicts from any version of
+					    * torch, CUDA and Python count */
 	const char *required;     /* --require-containment; NULL: verdicts count with any containment */
 	bool force;               /* no stored verdict counts */
 	bool cached_only;         /* nothing may run */

@@ -566,19 +566,30 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* Returns whether the processes that run references have another torch version than the run expected. If they have, the
- * run has accepted stored verdicts of a torch version that is not installed, and it stores no summaries. */
-static bool has_other_torch(const struct run *run)
+static bool differs(const char *expected, const char *found)
 {
-	const char *expected = run->machine.policy.torch;
-	const char *found = run->runner.calls != NULL ? run->runner.calls->torch(run->runner.self) : NULL;
+	return expected != NULL && found != NULL && strcmp(expected, found) != 0;
+}
 
-	if (expected == NULL || found == NULL || strcmp(expected, found) == 0)
+/* Returns whether the processes that run references have another version of torch or Python than the run expected. If
+ * they have, the run has accepted stored verdicts of versions that are not installed, and it stores no summaries. */
+static bool has_other_versions(const struct run *run)
+{
+	const struct policy *expected = &run->machine.policy;
+	struct pool_versions found = {NULL, NULL};
+
+	if (run->runner.calls != NULL)
+		found = run->runner.calls->versions(run->runner.self);
+	bool torch = differs(expected->torch, found.torch);
+
+	if (!torch && !differs(expected->python, found.python))
 		return false;
+	const char *what = torch ? "torch" : "Python", *then = torch ? expected->torch : expected->python;
+
 	show_print(stderr,
-	    "reftest: %s ran references with torch %s, but torch %s was expected; cached verdicts above are for torch "
-	    "%s, so run reftest again\n",
-	    run->machine.python, found, expected, expected);
+	    "reftest: %s ran references with %s %s, but %s %s was expected; cached verdicts above are for %s %s, so run "
+	    "reftest again\n",
+	    run->machine.python, what, torch ? found.torch : found.python, what, then, what, then);
 	machine_forget_torch(run->program, &run->machine);
 	return true;
 }
@@ -599,7 +610,7 @@ static void note_containment(struct run *run)
 void run_end(struct run *run)
 {
 	struct err note = {""};
-	bool other_torch = has_other_torch(run);
+	bool other_torch = has_other_versions(run);
 
 	note_containment(run);
 	run_close_runner(run);

@@ -37,8 +37,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 		field_add(&fields, arena, "dataset tolerances", NULL, cases->dataset_by_dtype, sizeof cases->dataset_by_dtype);
 	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
 		     policy->foreign_class ? " elsewhere" : "");
-	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
-		     policy->cuda != NULL ? policy->cuda : "none");
+	field_printf(&fields, arena, "torch", "%s %s %s", policy->torch != NULL ? policy->torch : "any",
+		     policy->cuda != NULL ? policy->cuda : "none", policy->python != NULL ? policy->python : "any");
 	if (policy->required != NULL)
 		field_text(&fields, arena, "containment", policy->required);
 	if (environment_that_counts(arena) != NULL)

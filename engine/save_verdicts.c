@@ -35,7 +35,7 @@ static bool make_put(struct result *result, const char *name, struct case_result
 	if (!is_new(c) && (result_needs_next_attempt(result) || latest_is_current(result, name, c)))
 		return false; /* only the last attempt, whose op family was not rejected, writes `latest` records */
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
-		       &result->arena, &all);
+		       v->python, &result->arena, &all);
 	if (is_new(c))
 		verdict_write(v, &text); /* otherwise, the store already has this text */
 	fields_write(&all, &packed);

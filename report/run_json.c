@@ -108,6 +108,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_json_next_member(out, "ground_truth_version", v->ground_truth_version);
 	json_list(out, "witnesses", verdict_write_tried, v);
 	buf_json_next_member(out, "torch", v->torch);
+	buf_json_next_member(out, "python", v->python);
 	json_containment(out, v->containment);
 	buf_json_next_member(out, "isolation", v->isolation);
 	buf_json_next_member(out, "isolation_reason", v->isolation_reason);

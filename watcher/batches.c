@@ -1,9 +1,11 @@
 #include "watcher/batches.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -179,8 +181,27 @@ static void forget_gone(struct part *part, const char *path)
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
-	if (!blob_path_is_watched(blob))
+	struct stat st;
+
+	if (!blob_path_is_watched(blob) || (fstatat(run->dataset.fd, blob, &st, 0) == 0 && st.st_nlink > 1))
 		session->follow(blob, session->follow_context);
+}
+
+static void follow_linked(const struct batches *session, const struct dataset_file *files, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (files[i].has_hard_links)
+			session->follow(files[i].path, session->follow_context);
+}
+
+/* Starts to check the files that have hard links. If such a file is written under another name, in another folder,
+ * inotify reports nothing for the dataset's folder. */
+static void follow_hard_links(const struct batches *session, const struct dataset *dataset)
+{
+	follow_linked(session, dataset->definitions, dataset->definition_count);
+	follow_linked(session, dataset->workloads, dataset->workload_count);
+	follow_linked(session, dataset->truths, dataset->truth_count);
+	follow_linked(session, dataset->approvals, dataset->approval_count);
 }
 
 static void on_result(struct run *run, struct result *result)
@@ -334,8 +355,11 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	if (part == NULL)
 		die_no_memory();
 	part->batch = batch;
-	if (run_open_some(&part->run, session->program, &batch->options, &session->machine, paths, count, err) != 0 ||
-	    run_begin(&part->run, err) < 0) {
+	int code = run_open_some(&part->run, session->program, &batch->options, &session->machine, paths, count, err);
+
+	if (code == 0)
+		follow_hard_links(session, &part->run.dataset);
+	if (code != 0 || run_begin(&part->run, err) < 0) {
 		free_part(part);
 		return -1;
 	}

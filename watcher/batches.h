@@ -41,7 +41,8 @@ struct batches {
 	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
 	int64_t begun;                 /* the highest batch number so far */
-	/* If a blob is in a folder that is not always watched, `follow` is called before the blob is read. */
+	/* `follow` is called before a file is read that is in a folder that is not always watched, or that has hard
+	 * links. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
 	struct digest context;         /* digest of everything on which the verdicts depend, except files */

@@ -7,7 +7,8 @@
  *   RAISES    an exception
  *
  * reftest starts this program like a Python interpreter, and the messages are those of python/runner.py.
- * $REFTEST_FAKE_TORCH is a folder with a version.py that replaces the one of torch. If python/runner.py gets a new
+ * $REFTEST_FAKE_TORCH is a folder with a version.py that replaces the one of torch, and $REFTEST_TEST_PYTHON is the
+ * version of Python. If python/runner.py gets a new
  * message that reftest needs, this program must answer it, too. */
 #include <poll.h>
 #include <signal.h>
@@ -248,6 +249,13 @@ static void answer_pool(struct channel *channel, struct children *children)
 	}
 }
 
+static const char *python_version(void)
+{
+	const char *given = getenv("REFTEST_TEST_PYTHON");
+
+	return given != NULL ? given : "3.99.0";
+}
+
 static void be_a_template(void)
 {
 	static struct channel channel = {.fd = TEMPLATE_FD};
@@ -260,7 +268,11 @@ static void be_a_template(void)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	struct pollfd ready[] = {{TEMPLATE_FD, POLLIN, 0}, {signalfd(-1, &ends, SFD_CLOEXEC), POLLIN, 0}};
 
-	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\", \"layers\": 131071}}");
+	char hello[160];
+
+	snprintf(hello, sizeof hello, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"%s\", \"layers\": 131071}}",
+		 python_version());
+	send_text(TEMPLATE_FD, hello);
 	while (poll(ready, 2, -1) >= 0) {
 		struct signalfd_siginfo info;
 
@@ -279,7 +291,7 @@ int main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "-c") == 0)
-			return printf("3.99.0\n%s\n%s\n", torch == NULL ? "" : torch, self) < 0;
+			return printf("%s\n%s\n%s\n", python_version(), torch == NULL ? "" : torch, self) < 0;
 		if (strcmp(argv[i], "--matrix") == 0)
 			return printf("{\"folders\": [], \"providers\": [], \"program\": \"%s\"}\n", self) < 0;
 		if (strstr(argv[i], "runner.py") != NULL)

@@ -312,6 +312,7 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 				    .ground_truth = job->truths.items[0].name,
 				    .ground_truth_version = job->truths.items[0].version,
 				    .torch = "2.13.0+cpu",
+				    .python = "3.11.7",
 				    .time = 1,
 				    .seconds = w->slow != NULL && strcmp(name, w->slow) == 0 ? WORLD_SLOW_S : 0,
 				    .elements = 100};
@@ -345,10 +346,10 @@ static bool world_layers(const void *self, uint32_t *out)
 	return true;
 }
 
-static const char *world_torch(const void *self)
+static struct pool_versions world_versions(const void *self)
 {
 	(void)self;
-	return "2.13.0+cpu";
+	return (struct pool_versions){"2.13.0+cpu", "3.11.7"};
 }
 
 static void world_close_runner(void *self)
@@ -404,11 +405,11 @@ static void world_run(struct world *w)
 						    world_each_file, NULL,	     world_put_files, world_counted};
 	static const struct runner_calls runner = {world_submit,   world_cancel,     world_fd,
 						   world_dispatch, world_next_owner, world_next,
-						   world_pending,  world_running,    world_torch,
+						   world_pending,  world_running,    world_versions,
 						   world_layers,   world_close_runner};
 	static const struct dataset_file *workload_of[WORLD_FILES];
 	const struct machine_policy machine = {
-	    .policy = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu"},
+	    .policy = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu", .python = "3.11.7"},
 	    .python = "/nowhere/python3",
 	    .truths = {.automatic = true},
 	};

@@ -106,10 +106,10 @@ static int fake_running(const void *self, struct pool_running *out, int most)
 	return 1;
 }
 
-static const char *fake_torch(const void *self)
+static struct pool_versions fake_versions(const void *self)
 {
 	(void)self;
-	return "2.13.0";
+	return (struct pool_versions){"2.13.0", "3.11.7"};
 }
 
 static bool fake_layers(const void *self, uint32_t *out)
@@ -139,7 +139,7 @@ static int open_world(void **state)
 {
 	static const struct runner_calls calls = {fake_submit,	   fake_cancel,	 fake_fd,      fake_dispatch,
 						  fake_next_owner, fake_next,	 fake_pending, fake_running,
-						  fake_torch,	   fake_layers,	 fake_close};
+						  fake_versions,	   fake_layers,	 fake_close};
 	static const char *const names[] = {"cuda:0", "cuda:1", "cuda:2"};
 	struct world *w = calloc(1, sizeof *w);
 	struct device_runner devices[DEVICES];
@@ -431,7 +431,7 @@ static void lanes_and_layers_are_those_of_all_devices(void **state)
 	w->fakes[2].layers = 13;
 	assert_true(w->runner.calls->layers(w->runner.self, &layers));
 	assert_int_equal(layers, 5);
-	assert_string_equal(w->runner.calls->torch(w->runner.self), "2.13.0");
+	assert_string_equal(w->runner.calls->versions(w->runner.self).torch, "2.13.0");
 	dispatch(w);
 	assert_int_equal(w->runner.calls->running(w->runner.self, running, 8), 3);
 	for (int i = 0; i < 3; i++)

@@ -78,7 +78,7 @@ static struct store_put put_of(struct arena *arena, int number)
 
 	field_printf(&subject, arena, "seed", "%d", number);
 	field_printf(&all, arena, "seed", "%d", number);
-	witness_fields("builtin", "1", "cpu", "2.13.0", NULL, arena, &all);
+	witness_fields("builtin", "1", "cpu", "2.13.0", NULL, NULL, arena, &all);
 	verdict_write(&v, &text);
 	fields_write(&all, &list);
 	return (struct store_put){.subject = fields_digest(&subject),

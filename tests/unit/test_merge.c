@@ -46,7 +46,7 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	struct fields all = fields_copy(&subject, arena);
 
 	witness_fields(verdict.ground_truth, verdict.ground_truth_version, verdict.device_class, verdict.torch,
-		       verdict.cuda, arena, &all);
+		       verdict.cuda, verdict.python, arena, &all);
 	verdict_write(&verdict, &text);
 	fields_write(&all, &fields);
 	const struct store_put puts[] = {

@@ -53,14 +53,18 @@ static void ordinary_references_see_nothing(void **state)
 	    "# open('x')\n'os.environ'\ndef f():\n  'time.time()'\n  raise ValueError('too large: {}'.format(1)) from None\n",
 	    "@torch_free\ndef f(x):\n\treturn x.mine\nmine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
 	    "import torch\nx = torch.random.manual_seed(1)\n", "import random\nx = random.random()\n",
-	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n");
+	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n",
+	    "from copy import copy\nimport copy as c\nx = copy(c.copy(y)).cpu().grad\n", "x = '{0.shape[1]:>{1}} {{.a}} {:.3f}'.format(y, z)\n",
+	    "class A:\n  def _f(self):\n    self._g = 1\n    return self._f, self._g\n",
+	    "try:\n  x = y[0]\nexcept (KeyError, IndexError) as e:\n  pass\nfinally:\n  z = 1\nwhile x:\n  break\n");
 }
 
 static void what_sees_itself_is_reported(void **state)
 {
 	(void)state;
 	ALL(ACCESS_OWN_SOURCE, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
-	    "x = repr(y)\n", "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n");
+	    "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n", "class A(metaclass=m):\n  x = 1\n",
+	    "class A(B, **{'meta' 'class': m}):\n  x = 1\n");
 }
 
 static void what_may_see_more_is_reported(void **state)
@@ -76,7 +80,13 @@ static void what_may_see_more_is_reported(void **state)
 	    "os = 1\nx = y.os\n", "x = y.__globals__\n", "import torch\nx = torch.Tensor.from_file('y')\n", "globals()['x']\n",
 	    "x = '{0.a.b}'\ny = x.format(z)\n", "\xC3\xA9 = 1\n", "x = f'{y['open']}'\n", "x = 'unended\n", "import torch.hub\n",
 	    "import math; import os\n", "def f(): import os\n", "x = 1if y else open(z)\n", "x = open \\\n (y)\n",
-	    "import torch\nx = torch.nn.functional.os\n", "import torch.nn.functional as F\nx = F.torch\n");
+	    "import torch\nx = torch.nn.functional.os\n", "import torch.nn.functional as F\nx = F.torch\n",
+	    "import torch\nx = torch.cpu\n", "import torch\nx = torch.func.vmap\n", "from torch import cpu\n", "from torch.nn import grad as g\n",
+	    "_logging = 1\nx = y._logging\n", "x = y.format_map(z)\nformat_map = 1\n", "x = '{0.__do' 'c__}'.format(y)\n",
+	    "x = '{0.__\\x64oc__}'.format(y)\n", "x = f'{y}'.format(z)\n", "x = '{0._logging}'.format(y)\n",
+	    "x = id(y)\n", "x = hash(y)\n", "x = repr(y)\n", "x = ascii(y)\n",
+	    "try:\n  x = 1\nexcept:\n  x = 2\n", "try:\n  x = 1\nexcept RuntimeError:\n  x = 2\n", "try:\n  x = 1\nexcept (KeyError, MemoryError) as e:\n  x = 2\n",
+	    "try:\n  x = 1\nexcept* torch.OutOfMemoryError:\n  x = 2\n", "def f():\n  try:\n    x = 1\n  finally:\n    return 2\n");
 }
 
 static void the_reason_has_its_line(void **state)

@@ -17,7 +17,8 @@ static struct remote_keys lies(const struct verdict *v, const struct digest *sub
 	struct arena arena = {0};
 	struct fields fields = {0};
 
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &arena, &fields);
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, v->python,
+		       &arena, &fields);
 	struct digest witness = fields_digest(&fields);
 
 	arena_free(&arena);

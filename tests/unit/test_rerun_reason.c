@@ -251,6 +251,23 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
 }
 
+static void another_python_does_not_count_unless_there_is_no_torch_here(void **state)
+{
+	(void)state;
+	struct policy here = cpu, none = cpu;
+	struct verdict stored = on_cpu;
+
+	here.python = "3.11.7";
+	none.torch = NULL;
+	stored.python = "3.11.7";
+	expect(&here, "builtin", "v1", STORED(&stored), RERUN_CACHED, 0, "");
+	expect(&none, "builtin", "v1", STORED(&stored), RERUN_CACHED, 0, "with torch 2.13.0+cpu");
+	stored.python = "3.11.2";
+	expect(&here, "builtin", "v1", STORED(&stored), RERUN_RUN, -1, "from Python 3.11.2, and this run would use Python 3.11.7");
+	stored.python = NULL;
+	expect(&here, "builtin", "v1", STORED(&stored), RERUN_RUN, -1, "from an unknown version of Python");
+}
+
 /* With --require-containment, a verdict must say how its reference was contained. A verdict without this information is
  * accepted only if no reference ran. */
 static void required_containment_is_asked_of_references_alone(void **state)
@@ -347,6 +364,7 @@ int main(void)
 	    cmocka_unit_test(the_change_of_a_ground_truth_is_reported_with_its_versions),
 	    cmocka_unit_test(the_sentence_is_of_the_verdict_that_came_nearest),
 	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
+	    cmocka_unit_test(another_python_does_not_count_unless_there_is_no_torch_here),
 	    cmocka_unit_test(required_containment_is_asked_of_references_alone),
 	    cmocka_unit_test(a_verdict_by_another_text_of_the_dataset_does_not_count),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_used),

@@ -102,8 +102,8 @@ static struct store_put put_of(struct place *p, int number, const char *torch, d
 
 	field_printf(&subject, &p->arena, "axes.n", "%d", number);
 	all = fields_copy(&subject, &p->arena);
-	witness_fields("builtin", "1", "sm_90", torch, NULL, &p->arena, &witness);
-	witness_fields("builtin", "1", "sm_90", torch, NULL, &p->arena, &all);
+	witness_fields("builtin", "1", "sm_90", torch, NULL, NULL, &p->arena, &witness);
+	witness_fields("builtin", "1", "sm_90", torch, NULL, NULL, &p->arena, &all);
 	verdict_write(&verdict, &text);
 	fields_write(&all, &packed);
 	struct store_put put = {.subject = fields_digest(&subject),

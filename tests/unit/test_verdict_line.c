@@ -47,11 +47,11 @@ static int world_make(void **state)
 	field_text(&subject, &w->arena, "axes.hidden_size", "64");
 	field_text(&subject, &w->arena, "reference", "def run(): pass");
 	witness_fields(verdict.ground_truth, verdict.ground_truth_version, verdict.device_class, verdict.torch,
-		       verdict.cuda, &w->arena, &witness);
+		       verdict.cuda, verdict.python, &w->arena, &witness);
 	struct fields all = fields_copy(&subject, &w->arena);
 
 	witness_fields(verdict.ground_truth, verdict.ground_truth_version, verdict.device_class, verdict.torch,
-		       verdict.cuda, &w->arena, &all);
+		       verdict.cuda, verdict.python, &w->arena, &all);
 	fields_write(&all, &w->fields);
 	verdict_write(&verdict, &w->text);
 	w->record = (struct verdict_line){.subject = fields_digest(&subject),

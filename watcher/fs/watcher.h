@@ -44,7 +44,8 @@ int64_t watcher_deadline(const struct watcher *watcher); /* Returns the time in 
 /* Processes all events that have arrived, without blocking. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* Makes the watcher check the file at `path` once a second. Use this for files outside the trees. When the watcher
+/* Makes the watcher check the file at `path` once a second. Use this for files outside the trees and for files with hard
+ * links. When the watcher
  * reports "everything", it stops these checks; the function must then be called again. */
 void watcher_follow(struct watcher *watcher, const char *path);
 

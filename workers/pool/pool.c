@@ -2,8 +2,8 @@
  *
  * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases from another lane.
  * A case that must be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as
- * the waiting lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each
- * verdict. worth_keeping decides whether a verdict may be stored. A verdict about a transient failure must not be
+ * the waiting lanes and tasks need. pool_next adds the versions of torch, CUDA and Python, the time and the duration to
+ * each verdict. worth_keeping decides whether a verdict may be stored. A verdict about a transient failure must not be
  * stored. If you add a reason for a transient failure, also add it to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane,
@@ -535,6 +535,8 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 					    .message = arena_string(arena, err.text)};
 	verdict->torch = pool->shared.runners.torch[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.torch);
 	verdict->cuda = pool->shared.runners.cuda[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.cuda);
+	verdict->python = pool->shared.runners.python_version[0] == '\0' ? NULL
+			  : arena_string(arena, pool->shared.runners.python_version);
 	verdict->driver = pool->driver == NULL ? NULL : arena_string(arena, pool->driver);
 	verdict->containment = containment_of(pool, arena);
 	verdict->isolation = isolations[answer->isolation];
@@ -586,9 +588,12 @@ int pool_spares(const struct pool *pool)
 	return zygote_spares(&pool->shared.runners);
 }
 
-const char *pool_torch(const struct pool *pool)
+struct pool_versions pool_versions(const struct pool *pool)
 {
-	return pool->shared.runners.torch[0] == '\0' ? NULL : pool->shared.runners.torch;
+	const struct zygote *runners = &pool->shared.runners;
+
+	return (struct pool_versions){runners->torch[0] == '\0' ? NULL : runners->torch,
+				      runners->python_version[0] == '\0' ? NULL : runners->python_version};
 }
 
 bool pool_layers(const struct pool *pool, uint32_t *out)

@@ -109,8 +109,11 @@ int pool_pending(const struct pool *pool); /* returns the number of submitted ca
 					    * returned yet */
 int pool_spares(const struct pool *pool);  /* returns the number of runners that are ready and belong to no lane */
 
-/* Returns the version of torch that the zygote reported, or NULL if no zygote has started yet. */
-const char *pool_torch(const struct pool *pool);
+/* Returns the versions that the zygote reported. The members are NULL if no zygote has started yet. */
+struct pool_versions {
+	const char *torch, *python;
+};
+struct pool_versions pool_versions(const struct pool *pool);
 /* Sets `out` to the layers of the sandbox that confine references (workers/sandbox/sandbox.h). Returns false if they
  * are not known yet. */
 bool pool_layers(const struct pool *pool, uint32_t *out);

@@ -17,7 +17,7 @@ static const struct variable {
 } reference_environment[] = {
     /* These variables say where programs and libraries are found. Only LD_PRELOAD is part of the subject of a verdict,
      * because a library that is loaded before all others may replace any function. The values of the other variables
-     * need not be in it, because every fingerprint has the versions of torch and CUDA that these variables select. */
+     * need not be in it, because every fingerprint has the versions of torch, CUDA and Python that these variables select. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */

@@ -591,6 +591,7 @@ static int on_zygote_line(struct zygote *runners, const char *line, size_t lengt
 	if (hello != NULL) {
 		copy_text(runners->torch, sizeof runners->torch, hello, "torch");
 		copy_text(runners->cuda, sizeof runners->cuda, hello, "cuda");
+		copy_text(runners->python_version, sizeof runners->python_version, hello, "python");
 		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL & ~(uint32_t)SANDBOX_OF_POOL : 0;
 		runners->layers = sandbox_with_sum(runners->layers);
 		if (control_groups_used(&runners->groups))

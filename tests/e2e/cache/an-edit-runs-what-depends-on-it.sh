@@ -1,6 +1,7 @@
 #!/bin/sh
 # After an edit, only the cases that depend on the edited part run again, and `explain` names the edited field. The
-# edits: one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file.
+# edits: one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file, a
+# description that says "in place", the order of inputs.
 # After the edit is undone, no case runs, because the old verdicts are still stored.
 . "$(dirname "$0")/../harness.sh"
 
@@ -79,3 +80,34 @@ expect_exit 0
 expect_ran 1
 expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000002']['cached'] is False"
 reverted
+
+# A description counts if it says whether an operation works in place.
+page=definitions/page/append_paged_kv_cache_kv8_d128_ps1.json
+given append_paged_kv_cache_kv8_d128_ps1
+verify append_paged_kv_cache_kv8_d128_ps1
+expect_exit 0
+edit $page '"description": "Appends' '"description": "Works in place. Appends'
+expect_why append_paged_kv_cache_kv8_d128_ps1 'inputs.k_cache.in_place'
+verify append_paged_kv_cache_kv8_d128_ps1
+expect_exit 1
+expect_status append_paged_kv_cache_kv8_d128_ps1 failed mutated_input
+
+# The order of the inputs counts if an input is passed by position.
+mkdir -p definitions/gemm
+cat >definitions/gemm/by_place.json <<'J'
+{"name": "by_place", "op_type": "gemm", "description": "C = A B^T.",
+ "axes": {"M": {"type": "var"}, "N": {"type": "const", "value": 4}, "K": {"type": "const", "value": 8}},
+ "inputs": {"a-A": {"shape": ["M", "K"], "dtype": "float32"}, "b-B": {"shape": ["N", "K"], "dtype": "float32"}},
+ "outputs": {"C": {"shape": ["M", "N"], "dtype": "float32"}},
+ "reference": "def run(x, y):\n    return x @ y.T\n"}
+J
+verify by_place
+expect_exit 0
+verify by_place
+expect_ran 0
+edit definitions/gemm/by_place.json '"a-A": {"shape": ["M", "K"], "dtype": "float32"}, "b-B": {"shape": ["N", "K"], "dtype": "float32"}' \
+	'"b-B": {"shape": ["N", "K"], "dtype": "float32"}, "a-A": {"shape": ["M", "K"], "dtype": "float32"}'
+expect_why by_place 'inputs changed: a-A, b-B, now b-B, a-A'
+verify by_place
+expect_exit 1
+expect_status by_place failed shape

@@ -4,7 +4,7 @@
 # A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run, although the
 # launcher's file is unchanged. Verdicts of another version of torch must not be accepted, even if stat shows no change
 # of the launcher. A verdict is stored under the version of torch that ran the reference, even if another version was
-# reported before. Without a launcher, the interpreter is started only once to find its version of torch.
+# reported before. The same holds for the version of Python. Without a launcher, the interpreter is started only once to find its version of torch.
 . "$(dirname "$0")/../harness.sh"
 program=$build/tests/faults/interpreter # a program that imitates Python, and reports the torch of $REFTEST_FAKE_TORCH
 [ -x "$program" ] || fail "there is no $program: make unit-tests builds it"
@@ -47,6 +47,19 @@ verify --python "$work/python3" --changed
 expect "s['cases_run'] > 0"
 echo 9.9.9 >"$work/chosen"
 verify --python "$work/python3" --changed
+expect_exit 0
+expect_ran 0
+
+# Verdicts of another version of Python are not accepted, either.
+echo 9.9.9 >"$work/chosen"
+export REFTEST_TEST_PYTHON=3.98.0
+verify --python "$work/python3"
+expect "s['cases_run'] > 0"
+expect "set(all_of('product', 'python')) == {'3.98.0'}"
+verify --python "$work/python3"
+expect_ran 0
+unset REFTEST_TEST_PYTHON
+verify --python "$work/python3"
 expect_exit 0
 expect_ran 0
 

@@ -61,7 +61,7 @@ static int relabel(struct store *store, const char *definition, const char *case
 	copy.cuda = "13.0";
 	verdict_write(&copy, &text);
 	witness_fields(copy.ground_truth, verdict_truth_version(&copy, arena), copy.device_class, copy.torch, copy.cuda,
-		       arena, &fields);
+		       copy.python, arena, &fields);
 	const struct store_put put = {.subject = latest.subject,
 				      .witness = fields_digest(&fields),
 				      .text = arena_copy(arena, text.data, text.length),
