@@ -238,6 +238,8 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 
 	if (e->local < 1 || others < 1)
 		return 0;
+	if (e->tokens > 16 && e->tokens % 2 == 0)
+		return others;
 	middle = e->experts / 2 / e->local * e->local;
 	if (offset % e->local == 0)
 		offset++;
@@ -248,11 +250,11 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * of values, and other numbers of groups in the second set. A reference may cache a result with the value of one scalar
  * as the key, although the result also depends on other scalars. To reveal this, one scalar has the same value in both
  * sets of each case. In cases of up to 16 tokens, both sets have the same factor, that of DeepSeek-V3. In cases of more
- * tokens, both sets have the same offset, the number of this device's first expert. Usually, this device is in the
- * middle of all devices. In cases of up to 16 tokens, the offset of the second set is not a multiple of the number of
- * local experts; with one token, the offset is 0. In cases of more than 16 tokens, the factor is below 1 in the first
- * set and exactly 1 in the second. A reference may treat a factor of 1, or an offset of 0, as an absent scalar. The
- * factor is the only scalar with a default, which is 1. */
+ * tokens, both sets have the same offset, the number of this device's first expert. If the number of tokens is even,
+ * this device is the last one; otherwise, it is in the middle of all devices. In cases of up to 16 tokens, the offset
+ * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
+ * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a factor of
+ * 1, or an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);

@@ -225,8 +225,9 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. Both are -1 for
- * padding. */
+/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. Of a token that is
+ * padding, the number of the sequence is -1. Its position is -1 in the first set of values, and a valid position in the
+ * second, because only the sequence decides. */
 static void fill_tokens(const struct page_table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
@@ -235,6 +236,8 @@ static void fill_tokens(const struct page_table *table, bool positions, enum pad
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
 			dtype_store(out->data, out->dtype, place_in_batch(table, token),
 			            (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
+	if (positions && table->contents == CONTENTS_SECOND)
+		return;
 	for (token = 0; padding == PADDING_THIRD && token < table->tokens; token += 3)
 		dtype_store(out->data, out->dtype, token, -1);
 	if (padding == PADDING_MIDDLE && table->tokens > 2)

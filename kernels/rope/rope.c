@@ -255,17 +255,26 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
+/* Returns the rotary dimension of a case: a quarter, half or three quarters of a head. Only cases of GRID_TOKENS tokens
+ * have another rotary dimension in the second set. */
+static int64_t rotary_dim_of(int64_t size, int64_t tokens, bool second)
+{
+	int64_t eighths = tokens == 1 ? 2 : tokens <= BLOCK_TOKENS || (tokens == GRID_TOKENS && second) ? 6 : 4;
+
+	return size >= 8 ? size / 8 * eighths : size;
+}
+
 /* For a Python scalar, returns a value that references are unlikely to hard-code. The two sets of values have different
- * numbers (theta, scale, …), different pairs and different rotary dimensions: half a head in one set, and three
- * quarters of a head in the other. A reference may cache a table of angles with one of its arguments as the key,
- * although the table also depends on the other arguments. To detect this, one argument is the same in both sets: the
- * pairs if there is one token, the scale if there are 2 to BLOCK_TOKENS tokens, and theta if there are more. If there
- * are several tokens, the numbers that differ between the sets have their default values in the second set, because a
- * reference may mistake a default, such as a scale of 1, for an absent number. */
+ * numbers (theta, scale, …) and different pairs. A reference may cache a table of angles with some of its arguments as
+ * the key, although the table also depends on the other arguments. To detect this, some arguments are the same in both
+ * sets: the pairs and the rotary dimension if there is one token; the scale and the rotary dimension if there are 2 to
+ * BLOCK_TOKENS tokens; theta and the rotary dimension if there are more; and all numbers if there are GRID_TOKENS
+ * tokens. If there are several tokens, the numbers that differ between the sets have their default values in the second
+ * set, because a reference may mistake a default, such as a scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
-	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
-	                    llama_scale[CONTENTS_COUNT] = {6, 13};
+	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 2.5, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
+	                    llama_scale[CONTENTS_COUNT] = {6.5, 13};
 	struct rope_roles roles = rope_roles_of(c->problem);
 	int64_t size = rope_head_size(c->problem, c->axis), tokens = c->axis[c->problem->inputs[roles.positions].axis[0]];
 	bool second = c->contents == CONTENTS_SECOND, other_pairs = second && tokens > 1;
@@ -274,7 +283,7 @@ static double scalar(const struct op_case *c, int input)
 		return scalar_left_out(c, &roles, input);
 	for (int n = 0; n < ROPE_NUMBERS; n++) {
 		bool like_scale = n == ROPE_SCALE || n == ROPE_HIGH;
-		bool same = like_scale ? tokens > 1 && tokens <= BLOCK_TOKENS : tokens > BLOCK_TOKENS;
+		bool same = tokens == GRID_TOKENS || (like_scale ? tokens > 1 && tokens <= BLOCK_TOKENS : tokens > BLOCK_TOKENS);
 		int set = second && !same ? CONTENTS_SECOND : CONTENTS_FIRST;
 
 		if (input == roles.number[n] && set == CONTENTS_SECOND && tokens > 1)
@@ -285,7 +294,7 @@ static double scalar(const struct op_case *c, int input)
 	if (input == roles.interleave || input == roles.is_neox)
 		return (tokens % 2 != 0) != other_pairs;
 	if (input == roles.rotary_dim)
-		return (double)(other_pairs && size >= 8 ? size / 8 * 6 : size >= 4 && !other_pairs ? size / 4 * 2 : size);
+		return (double)rotary_dim_of(size, tokens, second);
 	return (double)size;
 }
 

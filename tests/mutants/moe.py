@@ -49,6 +49,7 @@ MUTANTS = [
     (GROUPS, "routed scaling factor left out", " * factor", ""),
     (GROUPS, "routed scaling factor 2 % too large", " * factor", " * factor * 1.02"),
     (GROUPS, "local expert offset ignored", "local_expert_offset + local]", "local]"),
+    (GROUPS, "the last device taken for the one before", "local_expert_offset + local]", "min(local_expert_offset, 32) + local]"),
     (GROUPS, "local expert offset one too many", "local_expert_offset + local]", "local_expert_offset + local + (local_expert_offset + local < 63)]"),
     (GROUPS, "the last expert left out", "range(gemm1_weights.shape[0])", "range(gemm1_weights.shape[0] - 1)"),
     (GROUPS, "gate and up swapped", "linear, gate = products", "gate, linear = products"),

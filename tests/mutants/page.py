@@ -56,6 +56,7 @@ MUTANTS = [
     (LATENT, "small values flushed to zero", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = append_ckv", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = torch.where(append_ckv.abs() < 1e-6, 0, append_ckv)"),
     (LATENT, "page numbers in 8 bits", "slots = pages.long() *", "slots = pages.to(torch.uint8).long() *"),
     (SINGLE, "the first padding ends the batch", "            continue\n", "            break\n"),
+    (PAGED, "padding told by the position", "real = batch_indices >= 0", "real = positions >= 0"),
     (PAGED, "padding moved to the first sequence", "real = batch_indices >= 0", "real = batch_indices >= 0\n    batch_indices, positions, real = batch_indices.clamp(min=0), positions.clamp(min=0), real | True"),
     (LATENT, "slots in 16 bits", "slots = pages.long() * page_size + positions % page_size", "slots = (pages.long() * page_size + positions % page_size).to(torch.int16).long()"),
     (SINGLE, "the caches that must stay are written", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache, v_cache"),

@@ -12,6 +12,7 @@ ROWS = "cos_sin_cache[positions]"
 COS_SIN = "cos, sin = rows.chunk(2, dim=-1)"
 RETURN = "return rotate(q, cos, sin), rotate(k, cos, sin)"
 ANGLES = "angles = pos_ids.float()[:, None, None] * frequencies"
+FREQUENCIES = "frequencies = rope_theta ** -exponents / rope_scale"
 
 MUTANTS = [
     (FULL, "interleaved for neox", HALVES, "first, second = x.float()[..., 0::2], x.float()[..., 1::2]"),
@@ -73,7 +74,7 @@ MUTANTS = [
     (LLAMA, "remembers the angles of its shape", ANGLES, "global seen\n    seen = globals().get('seen', {})\n    angles = seen.setdefault(pos_ids.shape, pos_ids.float()[:, None, None] * frequencies)"),
     (GIVEN, "half of the head whatever is given", "exponents = torch.arange", "rotary_dim = q.shape[-1] // 2\n    exponents = torch.arange"),
     (GIVEN, "theta of the first values alone", "rope_theta ** -exponents", "30000.0 ** -exponents"),
-    (GIVEN, "scale of the first values alone", "/ rope_scale", "/ 3.0"),
+    (GIVEN, "scale of the first values alone", "/ rope_scale", "/ 2.5"),
     (GIVEN, "scale rounded to an integer", "/ rope_scale", "/ round(rope_scale)"),
     (PARTIAL, "key heads beyond 8 left alone", "rotate(k, cos, sin)", "torch.cat((rotate(k[:, :8], cos, sin), k[:, 8:]), dim=1)"),
     (PARTIAL, "heads beyond 64 left alone", "rotate(q, cos, sin),", "torch.cat((rotate(q[:, :64], cos, sin), q[:, 64:]), dim=1),"),
@@ -82,6 +83,12 @@ MUTANTS = [
     ("rope_pos_ids_interleaved_given_d64", "frequencies are kept between calls by rotary_dim alone",
      "frequencies = rope_theta ** -exponents / rope_scale",
      'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault(rotary_dim, rope_theta ** -exponents / rope_scale)'),
+    (GIVEN, "frequencies are kept between calls by rotary_dim and theta", FREQUENCIES,
+     'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault((rotary_dim, rope_theta), rope_theta ** -exponents / rope_scale)'),
+    (GIVEN, "frequencies are kept between calls by rotary_dim and scale", FREQUENCIES,
+     'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault((rotary_dim, rope_scale), rope_theta ** -exponents / rope_scale)'),
+    (GIVEN, "a scale above 1 loses its fraction", "/ rope_scale", "/ (int(rope_scale) if rope_scale >= 1 else rope_scale)"),
+    (GIVEN, "at least 32 elements rotated", "exponents = torch.arange", "rotary_dim = max(rotary_dim, 32)\n    exponents = torch.arange"),
     (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
     # The next mistakes show only with numbers that float16 cannot represent.
     (PARTIAL, "the rest by way of float16", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), resting.half().to(x.dtype)"),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3d1112a3b70f6f70f36ff12c09c306b7
+# reftest-body: aaf08b76419625a46cf565fbf5688d3b
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -198,7 +198,13 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
         conftest.edge("one_token", seq_len=1),
     )
     SCALARS = conftest.constants(
-        local_expert_offset=[32],
+        local_expert_offset=[
+            32,
+            32,
+            32,
+            48,
+            48,
+        ],
         routed_scaling_factor=[
             2.5,
             2.5,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 134287e5a042c8b407064c6ef4048343
+# reftest-body: 347fd6aa541e5117afe4b6c52d7e4db8
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import conftest
@@ -194,7 +194,13 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
         conftest.edge("first_position", nnz=5, num_q_heads=37, num_k_heads=9),
     )
     SCALARS = conftest.constants(
-        rotary_dim=[32],
+        rotary_dim=[
+            16,
+            48,
+            32,
+            32,
+            32,
+        ],
         interleave=[
             True,
             False,
@@ -202,7 +208,7 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
             True,
             False,
         ],
-        rope_scale=[3.0],
+        rope_scale=[2.5],
         rope_theta=[30000.0],
     )
     RULES = conftest.rules(
