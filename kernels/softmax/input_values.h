@@ -22,7 +22,9 @@
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 in the first set of values and 4 in the second. In rows of
- * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. A single temperature is one of six
+ * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. In rows of kind 6, whose logits are near
+ * zero, it is one of four numbers between 1/512 and 1/16. If the dtype of temperatures is float32, those of odd rows are
+ * multiplied by 1 + 2^-9, so that bfloat16 cannot represent them. A single temperature is one of six
  * numbers, depending on the case. This number is below 1 in one set of values, and above 1 (with many rows, exactly 1)
  * in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided
  * by 8. A logit divided by its temperature is thus at most 832 in magnitude. In the second set, larger quotients occur
@@ -132,16 +134,21 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	return softmax_at(f, row, has_chosen && column == softmax_chosen(f, row), random);
 }
 
-/* Returns the temperature of a row, from its random bits. The dtype bfloat16 represents every temperature exactly. */
-static inline float softmax_temperature_of(const struct softmax_fill *f, int64_t row, uint32_t random)
+/* Returns the temperature of a row, from its random bits. If `exact` is true, the dtype bfloat16 represents every
+ * temperature exactly. Host only. */
+static inline float softmax_temperature_of(const struct softmax_fill *f, int exact, int64_t row, uint32_t random)
 {
+	static const float tiny[] = {0x1p-9f, 0x1p-7f, 0x1p-5f, 0x1p-4f};
+	const float factor = exact || row % 2 == 0 ? 1 : 1 + 0x1p-9f;
 	static const float temperatures[] = {13.0f / 256, 0.0625f, 0.125f, 0.1875f, 0.25f, 0.375f,
 	                                     0.5f,        0.75f,   1,      1.5f,    2.5f,  4};
 	bool far = row % 8 == 1 || row % 8 == 7;
 
 	if (row == 0)
 		return temperatures[f->second ? 11 : 0];
-	return temperatures[far ? 4 + random % 8 : random % 12];
+	if (row % 8 == 6)
+		return tiny[random % 4] * factor;
+	return temperatures[far ? 4 + random % 8 : random % 12] * factor;
 }
 
 #endif

@@ -121,7 +121,7 @@ static struct rule rule(const struct op_case *c, int output)
  * temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
-	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
+	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.04}, {0.15, 1}};
 	const struct op_arg *y = &c->problem->outputs[0];
 	int64_t rows = 1;
 
@@ -136,8 +136,10 @@ static double scalar(const struct op_case *c, int input)
  * logits, the range does not include the masks. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
+	bool shared = problem->inputs[input].rank == OP_SCALAR;
+
 	(void)variant;
-	*out = input == softmax_temperature(problem) ? (struct op_range){0.051, 4} : (struct op_range){-36864, 207};
+	*out = input == softmax_temperature(problem) ? (struct op_range){shared ? 0.041 : 0x1p-8, 4} : (struct op_range){-36864, 207};
 	return true;
 }
 
@@ -179,21 +181,30 @@ static void make_one_left(const void *recipe, int64_t row, int64_t column, int64
 		values[i] = column + i != chosen ? -INFINITY : softmax_at(f, row, 1, random[i]);
 }
 
+struct temperatures {
+	struct softmax_fill fill;
+	bool exact; /* the dtype may be one that has no more digits than bfloat16 */
+};
+
 static void make_temperatures(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                               float *values)
 {
+	const struct temperatures *t = recipe;
+
 	(void)row;
 	for (int64_t i = 0; i < count; i++)
-		values[i] = softmax_temperature_of(recipe, column + i, random[i]);
+		values[i] = softmax_temperature_of(&t->fill, t->exact, column + i, random[i]);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct softmax_fill f = softmax_fill_of(c, input);
 
+	const struct temperatures t = {f, out->dtype != DTYPE_FLOAT32};
+
 	(void)err;
 	if (input == softmax_temperature(c->problem))
-		input_fill(out, f.key, out->elements, make_temperatures, &f);
+		input_fill(out, f.key, out->elements, make_temperatures, &t);
 	else
 		input_fill(out, f.key, f.columns, c->edge == EDGE_ONE_LEFT ? make_one_left : make_row, &f);
 	return 0;
