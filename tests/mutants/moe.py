@@ -217,4 +217,8 @@ DIAGNOSES = {
     "output overwritten instead of added": "only the result of each token's last expert was used: it overwrote the results of the others instead of being added to them",
     "scales of weights by their reciprocal": "weights were divided by their scales, not multiplied",
     "returns NaN": "is NaN everywhere",
+    "weights rounded to fp8 without a scale": r"input 'gemm2_weights' was rounded to float8_e4m3fn",
+    "hidden scales left out": "the scales of the hidden states were left out",
+    "scale of the gate on the linear half": "input 'output1_scales_gate_scalar' was used in place of 'output1_scales_scalar'",
+    "scales of the first weights limited to 448": "input 'gemm1_weights_scale' was clamped to magnitudes of at most 448",
 }
