@@ -6,8 +6,8 @@
 #include "cache/fingerprint.h"
 
 /* Adds the fields of the witness. The arguments describe either the ground truth of a stored verdict, or the ground
- * truth with which a run would verify the case now. If an argument is NULL, its field is hashed as absent. If `python` is NULL,
- * there is no field for it, as in the verdicts of older versions of reftest. */
+ * truth with which a run would verify the case now. If an argument is NULL, its field is hashed as absent. If `python`
+ * is NULL, there is no field for it, as in the verdicts of older versions of reftest. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, const char *python, struct arena *arena, struct fields *out);
 

@@ -610,7 +610,7 @@ static void note_containment(struct run *run)
 void run_end(struct run *run)
 {
 	struct err note = {""};
-	bool other_torch = has_other_versions(run);
+	bool other_versions = has_other_versions(run);
 
 	note_containment(run);
 	run_close_runner(run);
@@ -618,7 +618,7 @@ void run_end(struct run *run)
 		commit_finished_cases(run);
 	save_waiting(run);
 	/* Summaries are stored only if every verdict of the run is in the store. */
-	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
+	if (!run->options->dry_run && run->not_stored == NULL && !other_versions &&
 	    file_digests_write(run->digests, &note) < 0)
 		run->not_stored = arena_string(&run->arena, note.text);
 	last_failed_write(run);

@@ -30,14 +30,15 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 {
 	double power = c->mistake == HALF_EXPONENT ? 2 : c->mistake == DOUBLE_EXPONENT ? 0.5 : c->mistake == INVERSE ? -1 : 1;
 	double plain = pow(rope_number_of(c, ROPE_THETA), -2.0 * power * (double)i / (double)rotary_dim);
-	double scaled = c->mistake == MULTIPLIED ? plain * rope_number_of(c, ROPE_SCALE) : plain / rope_number_of(c, ROPE_SCALE);
+	double scale = rope_number_of(c, ROPE_SCALE), scaled = c->mistake == MULTIPLIED ? plain * scale : plain / scale;
 
 	if (c->mistake == ALL_SCALED || c->mistake == NONE_SCALED)
 		return c->mistake == ALL_SCALED ? scaled : plain;
 
 	if (!(c->variant & ROPE_LLAMA31))
 		return scaled;
-	double low = rope_number_of(c, ROPE_LOW), high = rope_number_of(c, ROPE_HIGH), old = rope_number_of(c, ROPE_OLD_CONTEXT);
+	double low = rope_number_of(c, ROPE_LOW), high = rope_number_of(c, ROPE_HIGH);
+	double old = rope_number_of(c, ROPE_OLD_CONTEXT);
 	double wavelength = (c->mistake == NO_TWO_PI ? 1 : 2 * 3.14159265358979323846) / plain;
 
 	if (wavelength < old / high)

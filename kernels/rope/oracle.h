@@ -8,8 +8,8 @@
  * scalar. */
 double rope_number_of(const struct op_case *c, enum rope_number n);
 
-/* Implements op.check: checks the Python scalars of a workload, and that positions are rows of the cache. Without a cache,
- * any integer is a valid position. */
+/* Implements op.check: checks the Python scalars of a workload, and that positions are rows of the cache. Without a
+ * cache, any integer is a valid position. */
 int rope_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
 /* Returns -1 with a message in `err` if the rotary dimension does not fit a head. */

@@ -1,5 +1,5 @@
-/* oracle - computes the ground truth of a sampling case, and checks its inputs. kernels/sampling/sampling.c describes the
- * operation. */
+/* oracle - computes the ground truth of a sampling case, and checks its inputs. kernels/sampling/sampling.c describes
+ * the operation. */
 #ifndef REFTEST_KERNELS_SAMPLING_ORACLE_H
 #define REFTEST_KERNELS_SAMPLING_ORACLE_H
 
