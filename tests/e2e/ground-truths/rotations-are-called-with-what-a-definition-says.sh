@@ -57,4 +57,4 @@ step='what is asked' status=0
 "$python" "$work/ask.py" >"$work/out" 2>"$work/err" || status=$?
 expect_exit 0
 expect_says "rope_pos_ids_h32_kv8_d128 apply_rope_pos_ids [('interleave', False), ('rope_scale', 1.0), ('rope_theta', 1000000.0), ('rotary_dim', 64)]" \
-	"given apply_llama31_rope_pos_ids [('high_freq_factor', 5.0), ('interleave', False), ('low_freq_factor', 2.0), ('old_context_len', 6000), ('rope_scale', 6.0), ('rope_theta', 30000.0)"
+	"given apply_llama31_rope_pos_ids [('high_freq_factor', 5.0), ('interleave', False), ('low_freq_factor', 2.0), ('old_context_len', 6000), ('rope_scale', 6.5), ('rope_theta', 30000.0)"

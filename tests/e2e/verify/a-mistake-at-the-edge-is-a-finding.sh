@@ -47,7 +47,7 @@ at() { # at DEFINITION EDGE STATUS TEXT: expects a finding in this edge case and
 	expect "[id[1] for id, case in c.items() if id[0] == '$1' and case['findings']] == ['edge:$2']"
 }
 at merge_state_h32_d128 all_empty failed 'where every state is empty'
-at append_paged_kv_cache_kv8_d128_ps16 padding failed 'is padding and is not written'
+at append_paged_kv_cache_kv8_d128_ps16 padding error 'is padding and is not written'
 at top_k_sampling_from_probs_v32000 open_top_k error 'keeps every token'
 at softmax_e256 one_left failed 'becomes 1'
 at rope_with_cos_sin_cache_neox_style_d128_rd64 no_tokens error 'the output has no tokens'
