@@ -220,6 +220,17 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 	}
 }
 
+/* Adds the suspicion of a sampler that draws the last kept token instead of each dropped token. `is_last` is true if the
+ * last kept token was drawn, and `value` is the probability of this token. Adds nothing if no probability is dropped. */
+static void suspect_unscaled(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, bool is_last,
+			     double value)
+{
+	double dropped = kept->before - kept->mass;
+
+	if (kept->count > 1 && dropped > 1e-3 * kept->before)
+		draw->suspicion[who] = suspicion_of(is_last, (value + dropped) / kept->before, value / kept->mass);
+}
+
 /* Adds the suspicions of samplers that never draw tokens of certain ranks. The filter must have kept at least two
  * tokens and sorted them. */
 static void suspect_ranks(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
@@ -238,6 +249,7 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 	while (rank < last && filter->order[rank] != token)
 		rank++;
 	suspect_sums(draw, DRAW_SORTED_HALF_SUMS, kept, filter->before[rank], filter->value[token]);
+	suspect_unscaled(draw, DRAW_SORTED_UNSCALED, kept, filter->order[last] == token, filter->value[filter->order[last]]);
 	if (kept->count > 2)
 		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
 		    filter->value[filter->order[last]] / kept->mass);
@@ -271,7 +283,7 @@ static void suspect_ends(struct draw *draw, const struct filter *filter, const s
 		ask(draw, DRAW_NO_LAST_TOKEN, token == filter->vocab - 1, last / kept->mass);
 }
 
-/* Adds the suspicions of samplers that never draw tokens at certain positions. */
+/* Adds the suspicions of samplers that never draw tokens at certain positions, or whose cumulative sums are wrong. */
 static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0, least = 0;
@@ -301,6 +313,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	suspect_least(draw, filter, kept, least / kept->mass, token);
 	suspect_ends(draw, filter, kept, token);
 	suspect_sums(draw, DRAW_HALF_SUMS, kept, before, filter->value[token]);
+	suspect_unscaled(draw, DRAW_UNSCALED, kept, at == seen - 1, last);
 	if (lower > 0 && lower < sum) {
 		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
 		ask(draw, DRAW_UPPER_TOKENS, token < filter->vocab / 2, lower / kept->mass);
@@ -522,6 +535,10 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 				      "rounded to float16",
 	    [DRAW_SORTED_BFLOAT_SUMS] = "sorts tokens by probability, and draws from cumulative probabilities that are "
 					"rounded to bfloat16",
+	    [DRAW_UNSCALED] = "draws the kept token that comes last in the vocabulary instead of each dropped token, "
+			      "because its random number is not scaled by the sum of the kept probabilities",
+	    [DRAW_SORTED_UNSCALED] = "draws the least likely kept token instead of each dropped token, because its random "
+				     "number is not scaled by the sum of the kept probabilities",
 	};
 	int worst = 0;
 

@@ -43,8 +43,8 @@
  * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
  * number of rows with any values. The product is checked twice: after the first set of values, and after both sets. The
- * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 24 suspects,
- * so T is set to 24 / beta.
+ * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 26 suspects,
+ * so T is set to 26 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to less than 2e-9
@@ -96,12 +96,16 @@ enum draw_suspect {
 	DRAW_NO_TAIL,         /* never draws the least likely kept tokens, if thousands are kept */
 	DRAW_NO_FIRST_TOKEN,  /* never draws the first token of the vocabulary */
 	DRAW_NO_LAST_TOKEN,   /* never draws the last token of the vocabulary */
-	/* The last suspects look up a random number in cumulative sums of probabilities, and round these sums to 16
+	/* The next four suspects look up a random number in cumulative sums of probabilities, and round these sums to 16
 	 * bits. */
 	DRAW_HALF_SUMS,          /* the sums are float16, in the order of the vocabulary */
 	DRAW_BFLOAT_SUMS,        /* the sums are bfloat16, in the order of the vocabulary */
 	DRAW_SORTED_HALF_SUMS,   /* the sums are float16, with the most likely tokens first */
 	DRAW_SORTED_BFLOAT_SUMS, /* the sums are bfloat16, with the most likely tokens first */
+	/* These suspects also look up a random number in cumulative sums, but do not scale the number by the sum of the
+	 * kept probabilities. They draw the last token instead of a dropped one. */
+	DRAW_UNSCALED,        /* the sums are in the order of the vocabulary */
+	DRAW_SORTED_UNSCALED, /* the most likely tokens are first in the sums */
 	DRAW_SUSPECTS
 };
 
@@ -135,7 +139,7 @@ struct draws_verdict {
  * NULL. */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(24 / beta). If the returned value is above 1, writes a sentence to `why`,
+/* Returns the largest suspicion divided by ln(26 / beta). If the returned value is above 1, writes a sentence to `why`,
  * which may be NULL. */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 

@@ -10,6 +10,7 @@ RENORM_P = "top_p_renorm_probs_v32000"
 
 DRAWN = "drawn = torch.multinomial(weights, 1)"
 KEPT = "before <= p"
+UNSCALED = "drawn = torch.searchsorted(weights.cumsum(0), torch.rand(1, device=row.device)).clamp(max=int((weights > 0).sum()) - 1)"
 PLAIN_DRAW = "torch.multinomial(probs, 1)"
 MIN_DRAW = "torch.multinomial(kept, 1)"
 
@@ -50,6 +51,8 @@ SMALLER = {
 }
 MUTANTS = [
     (TOP_K, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
+    (TOP_K, "a random number that is not scaled by what is kept", DRAWN, UNSCALED),
+    (TOP_P, "a random number that is not scaled by what is kept", DRAWN, UNSCALED),
     (TOP_K, "boundary token dropped", DRAWN, "drawn = torch.multinomial(weights[: max(1, k - 1)], 1)"),
     (TOP_K, "one token too many", "torch.topk(row, k)", "torch.topk(row, min(k + 1, vocab_size))"),
     (TOP_K, "k ignored", "torch.topk(row, k)", "torch.topk(row, vocab_size)"),
