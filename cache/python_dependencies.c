@@ -716,6 +716,27 @@ static bool begins_statement(const struct look *look, const struct word *word)
 	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
 }
 
+/* Returns true if each use of the name in the text is in an `except`, after `raise`, or a call. Any other use may give
+ * the name another meaning, such as `KeyError = RuntimeError`. */
+static bool is_only_caught(const struct look *look, struct span name)
+{
+	bool caught = false; /* `word` is between `except` and its colon */
+
+	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
+		const struct word *before = word > look->words ? word - 1 : NULL;
+
+		caught = is_word(word, "except") || (caught && !is_op(word, ':') && !is_word(word, "as"));
+		if (caught || word->kind != WORD_NAME || word->span.length != name.length ||
+		    memcmp(word->span.text, name.text, name.length) != 0)
+			continue;
+		bool defined = before != NULL && (is_word(before, "def") || is_word(before, "class"));
+
+		if (defined || !(is_op(word + 1, '(') || (before != NULL && is_word(before, "raise"))))
+			return false;
+	}
+	return true;
+}
+
 /* Checks the exceptions after `except`, up to the colon. */
 static void look_except(struct look *look, const struct word *word)
 {
@@ -723,7 +744,8 @@ static void look_except(struct look *look, const struct word *word)
 	bool plain = !is_op(word, ':');
 
 	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++)
-		plain = plain && (word->kind != WORD_NAME || AMONG(word->span, exceptions_plain));
+		plain = plain && (word->kind != WORD_NAME ||
+				  (AMONG(word->span, exceptions_plain) && is_only_caught(look, word->span)));
 	if (!plain)
 		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
 }

@@ -88,7 +88,7 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 		op_set_axis(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
 	op_set_axis(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
 	op_set_axis(problem, problem->inputs[roles.indices].axis[0],
-	           prefix > 0 ? page_table_own(pool) + (before > PREFIX_PAGES ? before : PREFIX_PAGES) : pages, axis);
+	           prefix > 0 ? page_table_own_pages(pool) + (before > PREFIX_PAGES ? before : PREFIX_PAGES) : pages, axis);
 	op_set_axis(problem, cache->axis[0], pool, axis);
 }
 

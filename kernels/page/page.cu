@@ -16,7 +16,7 @@ struct appending {
 	int64_t sequences, index_count;
 };
 
-/* Finds the page and the slot of a token, as find_place in page.c does. */
+/* Finds the page and the slot of a token, as find_place in oracle.c does. */
 static __device__ bool find_place(const struct appending &a, int64_t token, int64_t *page, int64_t *place)
 {
 	int64_t sequence = load_integer(a.batch_indices, a.batch_dtype, token);

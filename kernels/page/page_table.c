@@ -9,7 +9,7 @@
 #include "kernels/core/take.h"
 #include "kernels/page/roles.h"
 
-int64_t page_table_own(int64_t pages)
+int64_t page_table_own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
@@ -144,7 +144,7 @@ int page_table_open(const struct op_case *c, struct page_table *table, struct er
 		               (long long)table->sequences, (long long)table->indices, (long long)table->pages,
 		               (long long)table->page_size);
 	if (table->indices > table->pages) {
-		table->prefix = table->indices - page_table_own(table->pages);
+		table->prefix = table->indices - page_table_own_pages(table->pages);
 		table->indices -= table->prefix;
 	}
 	table->indptr = take(table->sequences + 1, sizeof *table->indptr);

@@ -32,7 +32,7 @@ struct page_table {
 
 /* If there are more page indices than the cache has pages, the first page indices are those of a prefix. Returns the
  * number of page indices after the prefix: two thirds of `pages`, the number of pages. */
-int64_t page_table_own(int64_t pages);
+int64_t page_table_own_pages(int64_t pages);
 
 /* Computes the page table of a case. Returns -1 with a message in `err` if the axes of the case allow no valid table;
  * otherwise, the caller must close the table. */

@@ -261,7 +261,7 @@ static int64_t rotary_dim_of(int64_t size, int64_t tokens, bool second)
 {
 	int64_t eighths = tokens == 1 ? 2 : tokens <= BLOCK_TOKENS || (tokens == GRID_TOKENS && second) ? 6 : 4;
 
-	return size >= 8 ? size / 8 * eighths : size;
+	return size >= 8 ? size / 8 * eighths : size >= 4 ? size / 4 * 2 : size;
 }
 
 /* For a Python scalar, returns a value that references are unlikely to hard-code. The two sets of values have different

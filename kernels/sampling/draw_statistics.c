@@ -225,10 +225,10 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 static void suspect_unscaled(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, bool is_last,
 			     double value)
 {
-	double dropped = kept->before - kept->mass;
+	double dropped = kept->mass_before - kept->mass;
 
-	if (kept->count > 1 && dropped > 1e-3 * kept->before)
-		draw->suspicion[who] = suspicion_of(is_last, (value + dropped) / kept->before, value / kept->mass);
+	if (kept->count > 1 && dropped > 1e-3 * kept->mass_before)
+		draw->suspicion[who] = suspicion_of(is_last, (value + dropped) / kept->mass_before, value / kept->mass);
 }
 
 /* Adds the suspicions of samplers that never draw tokens of certain ranks. The filter must have kept at least two

@@ -269,7 +269,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 	kept.least = counts.generous == drawable ? filter->least : nth(filter, counts.generous - 1);
 	kept.mass = counts.kept == drawable ? filter->sum : sum_of(filter, counts.kept);
 	kept.limit = kept.by == FILTER_BY_TOP_P ? fmax(bounds->top_p, 0) * from : kept.mass;
-	kept.before = bounds->has_top_p ? from : filter->sum;
+	kept.mass_before = bounds->has_top_p ? from : filter->sum;
 	if (counts.strict < counts.generous) {
 		double generous = counts.generous == drawable ? filter->sum : sum_of(filter, counts.generous);
 

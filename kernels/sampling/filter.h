@@ -54,7 +54,7 @@ struct filter_kept {
 			* tokens */
 	double threshold; /* the smallest kept probability */
 	double mass;      /* the sum of the kept probabilities */
-	double before;    /* the sum of all probabilities or, with top-p, of those that top-k keeps */
+	double mass_before; /* the sum of all probabilities or, with top-p, of those that top-k keeps */
 	double limit;     /* the sum of probabilities at which top-p stops, or `mass` if top-p dropped no token */
 	enum filter_by by;
 	double least, slack;

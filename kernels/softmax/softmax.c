@@ -181,7 +181,7 @@ static void make_one_left(const void *recipe, int64_t row, int64_t column, int64
 		values[i] = column + i != chosen ? -INFINITY : softmax_at(f, row, 1, random[i]);
 }
 
-struct temperatures {
+struct temperature_recipe {
 	struct softmax_fill fill;
 	bool exact; /* the dtype may be one that has no more digits than bfloat16 */
 };
@@ -189,7 +189,7 @@ struct temperatures {
 static void make_temperatures(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                               float *values)
 {
-	const struct temperatures *t = recipe;
+	const struct temperature_recipe *t = recipe;
 
 	(void)row;
 	for (int64_t i = 0; i < count; i++)
@@ -200,7 +200,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 {
 	struct softmax_fill f = softmax_fill_of(c, input);
 
-	const struct temperatures t = {f, out->dtype != DTYPE_FLOAT32};
+	const struct temperature_recipe t = {f, out->dtype != DTYPE_FLOAT32};
 
 	(void)err;
 	if (input == softmax_temperature(c->problem))

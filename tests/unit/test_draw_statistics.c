@@ -19,7 +19,7 @@ enum { MOST_ROWS = 1000, ALARMS = QUESTIONS };
 
 static void a_run_of_five_hundred_cases_is_falsely_alarmed_once_in_a_million_at_most(void **state)
 {
-	const double same = 1e-10; /* the constant false_sameness of sampling.c */
+	const double same = 1e-10; /* the constant false_sameness of judge_samples.c */
 
 	(void)state;
 	assert_int_equal(ALARMS, 406);

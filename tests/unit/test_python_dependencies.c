@@ -56,7 +56,7 @@ static void ordinary_references_see_nothing(void **state)
 	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n",
 	    "from copy import copy\nimport copy as c\nx = copy(c.copy(y)).cpu().grad\n", "x = '{0.shape[1]:>{1}} {{.a}} {:.3f}'.format(y, z)\n",
 	    "class A:\n  def _f(self):\n    self._g = 1\n    return self._f, self._g\n",
-	    "try:\n  x = y[0]\nexcept (KeyError, IndexError) as e:\n  pass\nfinally:\n  z = 1\nwhile x:\n  break\n");
+	    "try:\n  x = y[0]\nexcept (KeyError, IndexError) as e:\n  raise KeyError from e\nfinally:\n  z = KeyError(1)\nwhile x:\n  break\n");
 }
 
 static void what_sees_itself_is_reported(void **state)
@@ -86,7 +86,9 @@ static void what_may_see_more_is_reported(void **state)
 	    "x = '{0.__\\x64oc__}'.format(y)\n", "x = f'{y}'.format(z)\n", "x = '{0._logging}'.format(y)\n",
 	    "x = id(y)\n", "x = hash(y)\n", "x = repr(y)\n", "x = ascii(y)\n",
 	    "try:\n  x = 1\nexcept:\n  x = 2\n", "try:\n  x = 1\nexcept RuntimeError:\n  x = 2\n", "try:\n  x = 1\nexcept (KeyError, MemoryError) as e:\n  x = 2\n",
-	    "try:\n  x = 1\nexcept* torch.OutOfMemoryError:\n  x = 2\n", "def f():\n  try:\n    x = 1\n  finally:\n    return 2\n");
+	    "try:\n  x = 1\nexcept* torch.OutOfMemoryError:\n  x = 2\n", "def f():\n  try:\n    x = 1\n  finally:\n    return 2\n",
+	    "KeyError = RuntimeError\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "KeyError, y = RuntimeError, 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n",
+	    "class KeyError(RuntimeError):\n  y = 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "from contextlib import ExitStack\npush = 1\n");
 }
 
 static void the_reason_has_its_line(void **state)
