@@ -159,6 +159,13 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
+/* Returns the suspicion that one draw adds if a suspect draws the drawn token with probability `suspect`, and a correct
+ * sampler with probability `right`. Like suspicion_of, assumes that a suspect draws correctly in 1 % of its draws. */
+static double suspicion_of_drawn(double suspect, double right)
+{
+	return log(0.99 * suspect / right + 0.01);
+}
+
 /* Returns the probability with which a sampler with uniform noise draws the most likely token. Such a sampler divides
  * the probability of each kept token by uniform noise, and draws the token with the largest quotient. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
@@ -215,20 +222,42 @@ static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct 
 	for (int i = 0; i < 2; i++) {
 		double suspect = rounded(dtypes[i], (before + value) / kept->mass) - rounded(dtypes[i], before / kept->mass);
 
-		/* like suspicion_of, assumes that a suspect draws correctly in 1 % of its draws */
-		draw->suspicion[(int)who + i] = log(0.99 * suspect / (value / kept->mass) + 0.01);
+		draw->suspicion[(int)who + i] = suspicion_of_drawn(suspect, value / kept->mass);
 	}
 }
 
-/* Adds the suspicion of a sampler that draws the last kept token instead of each dropped token. `is_last` is true if the
- * last kept token was drawn, and `value` is the probability of this token. Adds nothing if no probability is dropped. */
-static void suspect_unscaled(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, bool is_last,
-			     double value)
+/* Adds the suspicions of two samplers that draw the last kept token instead of each dropped token. Suspect `who` does so
+ * for the tokens that the last filter drops, and the suspect after the next for all dropped tokens. `is_last` is true
+ * if the last kept token was drawn, and `value` is the probability of this token. Adds nothing if no probability is
+ * dropped. */
+static void suspect_unscaled(struct draw *draw, enum draw_suspect who, const struct filter *filter,
+			     const struct filter_kept *kept, bool is_last, double value)
 {
-	double dropped = kept->mass_before - kept->mass;
+	const double before[] = {kept->mass_before, filter->sum};
 
-	if (kept->count > 1 && dropped > 1e-3 * kept->mass_before)
-		draw->suspicion[who] = suspicion_of(is_last, (value + dropped) / kept->mass_before, value / kept->mass);
+	for (int i = 0; i < 2; i++) {
+		double dropped = before[i] - kept->mass;
+
+		if (kept->count > 1 && dropped > 1e-3 * before[i])
+			draw->suspicion[(int)who + 2 * i] =
+			    suspicion_of(is_last, (value + dropped) / before[i], value / kept->mass);
+	}
+}
+
+/* Adds the suspicions of two samplers whose random numbers are multiples of 2^-8 (suspect `who`) or 2^-11 (the next
+ * suspect). Such a sampler draws a token with a probability that is proportional to the number of multiples in the
+ * token's interval. For `before` and `value`, see suspect_sums. */
+static void suspect_bits(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
+			 double value)
+{
+	static const double numbers[] = {256, 2048};
+
+	for (int i = 0; i < 2; i++) {
+		double first = fmin(ceil(before / kept->mass * numbers[i]), numbers[i]);
+		double end = fmin(ceil((before + value) / kept->mass * numbers[i]), numbers[i]);
+
+		draw->suspicion[(int)who + i] = suspicion_of_drawn((end - first) / numbers[i], value / kept->mass);
+	}
 }
 
 /* Adds the suspicions of samplers that never draw tokens of certain ranks. The filter must have kept at least two
@@ -249,7 +278,9 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 	while (rank < last && filter->order[rank] != token)
 		rank++;
 	suspect_sums(draw, DRAW_SORTED_HALF_SUMS, kept, filter->before[rank], filter->value[token]);
-	suspect_unscaled(draw, DRAW_SORTED_UNSCALED, kept, filter->order[last] == token, filter->value[filter->order[last]]);
+	suspect_bits(draw, DRAW_SORTED_8_BITS, kept, filter->before[rank], filter->value[token]);
+	suspect_unscaled(draw, DRAW_SORTED_UNSCALED, filter, kept, filter->order[last] == token,
+			 filter->value[filter->order[last]]);
 	if (kept->count > 2)
 		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
 		    filter->value[filter->order[last]] / kept->mass);
@@ -313,11 +344,35 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	suspect_least(draw, filter, kept, least / kept->mass, token);
 	suspect_ends(draw, filter, kept, token);
 	suspect_sums(draw, DRAW_HALF_SUMS, kept, before, filter->value[token]);
-	suspect_unscaled(draw, DRAW_UNSCALED, kept, at == seen - 1, last);
+	suspect_bits(draw, DRAW_8_BITS, kept, before, filter->value[token]);
+	suspect_unscaled(draw, DRAW_UNSCALED, filter, kept, at == seen - 1, last);
 	if (lower > 0 && lower < sum) {
 		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
 		ask(draw, DRAW_UPPER_TOKENS, token < filter->vocab / 2, lower / kept->mass);
 	}
+}
+
+/* Adds the suspicions of samplers that raise the kept probabilities to a power. */
+static void suspect_powers(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	static const double exponents[] = {0.5, 0.85, 1.2, 2};
+	enum { POWERS = sizeof exponents / sizeof exponents[0] };
+	double power[POWERS] = {0}, sum[POWERS] = {0}, own[POWERS] = {0}, value = -1;
+
+	for (int64_t v = next_place(filter, kept, 0, token); v < filter->vocab;
+	     v = next_place(filter, kept, v + 1, token)) {
+		if (!(filter->value[v] > 0 && filter->value[v] >= kept->threshold))
+			continue;
+		for (int i = 0; i < POWERS && filter->value[v] != value; i++)
+			power[i] = pow(filter->value[v] / kept->mass, exponents[i]);
+		value = filter->value[v];
+		for (int i = 0; i < POWERS; i++) {
+			sum[i] += power[i];
+			own[i] = v == token ? power[i] : own[i];
+		}
+	}
+	for (int i = 0; i < POWERS; i++)
+		draw->suspicion[DRAW_FLATTEST + i] = suspicion_of_drawn(own[i] / sum[i], filter->value[token] / kept->mass);
 }
 
 /* Adds the suspicions of samplers whose top-k or top-p treats the last kept token wrongly. */
@@ -343,6 +398,7 @@ static void suspect(struct draw *draw, const struct filter *filter, const struct
 
 	draw->suspicion[DRAW_RACE] = suspicion_of(token == filter->order[0], race_share(filter, kept), first_share);
 	suspect_places(draw, filter, kept, token);
+	suspect_powers(draw, filter, kept, token);
 	if (kept->count <= filter->ordered)
 		suspect_ranks(draw, filter, kept, token);
 	if (kept->count <= FILTER_ORDERED)
@@ -539,6 +595,18 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 			      "because its random number is not scaled by the sum of the kept probabilities",
 	    [DRAW_SORTED_UNSCALED] = "draws the least likely kept token instead of each dropped token, because its random "
 				     "number is not scaled by the sum of the kept probabilities",
+	    [DRAW_UNSCALED_TWICE] = "draws the kept token that comes last in the vocabulary instead of each token that "
+				    "top-k or top-p drops, because its random number is scaled for neither filter",
+	    [DRAW_SORTED_UNSCALED_TWICE] = "draws the least likely kept token instead of each token that top-k or top-p "
+					   "drops, because its random number is scaled for neither filter",
+	    [DRAW_8_BITS] = "uses random numbers of only 8 bits",
+	    [DRAW_11_BITS] = "uses random numbers of only 11 bits",
+	    [DRAW_SORTED_8_BITS] = "sorts tokens by probability, and uses random numbers of only 8 bits",
+	    [DRAW_SORTED_11_BITS] = "sorts tokens by probability, and uses random numbers of only 11 bits",
+	    [DRAW_FLATTEST] = "draws unlikely tokens too often, as if probabilities were raised to the power 0.5",
+	    [DRAW_FLATTER] = "draws unlikely tokens too often, as if probabilities were raised to the power 0.85",
+	    [DRAW_SHARPER] = "draws likely tokens too often, as if probabilities were raised to the power 1.2",
+	    [DRAW_SHARPEST] = "draws likely tokens too often, as if probabilities were raised to the power 2",
 	};
 	int worst = 0;
 

@@ -43,8 +43,8 @@
  * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
  * number of rows with any values. The product is checked twice: after the first set of values, and after both sets. The
- * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 26 suspects,
- * so T is set to 26 / beta.
+ * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 36 suspects,
+ * so T is set to 36 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to less than 2e-9
@@ -106,6 +106,19 @@ enum draw_suspect {
 	 * kept probabilities. They draw the last token instead of a dropped one. */
 	DRAW_UNSCALED,        /* the sums are in the order of the vocabulary */
 	DRAW_SORTED_UNSCALED, /* the most likely tokens are first in the sums */
+	/* The next two are like the two above, but with top-k and top-p, they do not scale the number for top-k either. */
+	DRAW_UNSCALED_TWICE,
+	DRAW_SORTED_UNSCALED_TWICE,
+	/* These suspects look up a random number of few bits in cumulative sums of probabilities. */
+	DRAW_8_BITS,         /* the sums are in the order of the vocabulary */
+	DRAW_11_BITS,
+	DRAW_SORTED_8_BITS,  /* the most likely tokens are first in the sums */
+	DRAW_SORTED_11_BITS,
+	/* These suspects raise the kept probabilities to a power before they draw. */
+	DRAW_FLATTEST, /* to the power 0.5 */
+	DRAW_FLATTER,  /* to the power 0.85 */
+	DRAW_SHARPER,  /* to the power 1.2 */
+	DRAW_SHARPEST, /* to the power 2 */
 	DRAW_SUSPECTS
 };
 
@@ -139,7 +152,7 @@ struct draws_verdict {
  * NULL. */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(26 / beta). If the returned value is above 1, writes a sentence to `why`,
+/* Returns the largest suspicion divided by ln(36 / beta). If the returned value is above 1, writes a sentence to `why`,
  * which may be NULL. */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 

@@ -10,11 +10,16 @@
  * of a row depends on row % 8. In the table, weights are multiples of 1/256, and a bar separates the kept tokens from
  * the dropped ones:
  *
- *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
+ *   0        flat, 2 kept: 76 68 | 52 24 16 10 6 4.
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
  *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9.
- *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; shows whether a reference draws uniformly from the kept tokens. If
- *            top-p is the only filter, p is above 0.95, and top-p keeps 6 or 7 tokens.
+ *   1        steep, 2 kept, in every second block of 8 rows, and a spike in the other blocks. Steep: 192 13 | 12 10 9 8
+ *            7 5. If top-p is the only filter, p is above 0.95 in a steep row, and top-p keeps 6 or 7 tokens.
+ *   3, 4     spike: one token has the probability 0.59, and 1023 tokens share the rest, from 27511/2^26 down to
+ *            26489/2^26; 610 to 1023 tokens are kept. There is no tail. A sampler that changes the proportions of the
+ *            kept probabilities draws the first token too often or too rarely. If it raises them to the power 0.8,
+ *            for example, the first token gets about 0.25. The power 0 is a sampler that draws uniformly. A spike
+ *            needs what a wide row needs. Otherwise, row 3 is "flat, 2 kept", and rows 1 and 4 are steep.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4095 are kept, because a reference may look only at the 1024 most likely tokens. There is no
@@ -27,8 +32,8 @@
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
  * divides each probability by noise, and draws the token with the largest quotient. The noise must be exponential. With
- * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. The other
- * kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
+ * uniform noise, this sampler draws the most likely token of a peak in 71 % instead of 59 % of the draws. Apart from
+ * spikes, the other kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept. If there is no filter, the row is "flat, 3 kept" in every second block of 8 rows. With
  *            min_p, the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
@@ -36,10 +41,11 @@
  *            is long.
  *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
  *            fourth block, and a peak in the other blocks.
- *   7        a peak in three of four blocks, and wide in the fourth. If there is no filter, the row is even: it has
+ *   7        a peak in every second block, and wide in the other blocks. If there is no filter, the row is even: it has
  *            16384 equally likely tokens and no tail. A sampler whose random number has few bits draws only some of
  *            these tokens. An even row needs float32 and a vocabulary of at least 16384 tokens; otherwise, the row is
  *            flat.
+ *   1, 4     a spike. If a spike is not possible, the row is a peak.
  *   Others   a peak, or steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. Each of the other
@@ -72,7 +78,7 @@
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
- * reference does not renormalise the probabilities after top-k, it keeps one token too many. In block 3, p is 1, and
+ * reference does not renormalise the probabilities after top-k, it keeps at least one token too many. In block 3, p is 1, and
  * only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of
  * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For every
  * combination of filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks.
@@ -93,7 +99,7 @@
 /* The bits of the variant that op.match returns: the filters, and whether the output is the filtered probabilities. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_SPIKED = 1024, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
 
 /* The number of rows of the second small case. */
 enum { SAMPLING_SMALL_ROWS = 65 };
@@ -113,6 +119,7 @@ enum sampling_kind {
 	SAMPLING_STAIR,
 	SAMPLING_PEAK,
 	SAMPLING_WIDE,
+	SAMPLING_SPIKE,
 	SAMPLING_EVEN,
 	SAMPLING_CERTAIN,
 	SAMPLING_ALMOST_CERTAIN,
@@ -235,14 +242,14 @@ HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 /* Returns the kind that a row has if the vocabulary is large enough. */
 HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f, int64_t row)
 {
-	const int kinds[SAMPLING_BLOCK] = {SAMPLING_FLAT2, SAMPLING_STEEP, SAMPLING_FLAT3, SAMPLING_FLAT2,
-	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
+	const int kinds[SAMPLING_BLOCK] = {SAMPLING_FLAT2, SAMPLING_STEEP, SAMPLING_FLAT3, SAMPLING_SPIKE,
+	                                   SAMPLING_SPIKE, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
 	int odd = row / SAMPLING_BLOCK & 1, at = (int)(row % SAMPLING_BLOCK), block = (int)(row / SAMPLING_BLOCK % 8);
 
 	if (row % 64 == 11 || row % 64 == 40)
 		return row < 64 ? SAMPLING_CERTAIN : SAMPLING_ALMOST_CERTAIN;
 	if (!sampling_is_peaked(f->filters, f->shared))
-		return kinds[at];
+		return at == 1 && !odd ? SAMPLING_SPIKE : kinds[at];
 	if (at == 0 && f->filters != 0 && (block == 1 || block == 4))
 		return SAMPLING_TIED;
 	if (at == 0 && f->filters != 0 && (block == 2 || block >= 6))
@@ -257,7 +264,9 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 		return SAMPLING_WIDE;
 	if (at == 7 && f->filters == 0)
 		return SAMPLING_EVEN;
-	return at == 7 && block % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
+	if (at == 7 && odd)
+		return SAMPLING_WIDE;
+	return at == 1 || at == 4 ? SAMPLING_SPIKE : SAMPLING_PEAK;
 }
 
 HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, int64_t row)
@@ -266,6 +275,8 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 
 	if (kind == SAMPLING_WIDE && !f->wide)
 		return SAMPLING_FLAT2;
+	if (kind == SAMPLING_SPIKE && !f->wide)
+		kind = sampling_is_peaked(f->filters, f->shared) ? SAMPLING_PEAK : row % 8 == 3 ? SAMPLING_FLAT2 : SAMPLING_STEEP;
 	if ((kind == SAMPLING_EVEN || kind == SAMPLING_LONG) && !(f->wide && f->vocab >= SAMPLING_EVENLY))
 		return SAMPLING_FLAT2;
 	if (kind == SAMPLING_ALMOST_CERTAIN && !f->wide)
@@ -288,6 +299,8 @@ HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int
 		return SAMPLING_EVENLY;
 	case SAMPLING_WIDE:
 		return f->wide;
+	case SAMPLING_SPIKE:
+		return SAMPLING_SPIKED;
 	case SAMPLING_STAIR:
 	case SAMPLING_PEAK:
 		return SAMPLING_STAIRS;
@@ -318,12 +331,12 @@ HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t 
 	int tied = sampling_may_tie(row);
 
 	if (tied && parts[0] < 2 * parts[1] && rank < 2)
-		return (parts[1 - rank] - parts[rank]) * 32768 + 4099;
+		return (parts[1 - rank] - parts[rank]) * 32768 + 6967;
 	if (tied && rank >= 5 && rank < 7)
 		return (parts[11 - rank] - parts[rank]) * 32768;
 	if (tied && parts[0] < 2 * parts[1] && rank == 7)
-		return -2 * 4099;
-	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
+		return -2 * 6967;
+	return tied ? 0 : rank == 0 ? 6967 : rank == 2 ? -2945 : rank == 3 ? -4022 : 0;
 }
 
 /* Returns the probability of the token at rank `rank` of a long row, in units of 2^-24. The sum 95 + 94 + … + 33 is
@@ -336,8 +349,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a wide row of
- * SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the last
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike or a
+ * wide row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the last
  * of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
@@ -375,7 +388,11 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 /* Returns the probability of the row's token at rank `rank`, in units of 2^-26. Rank 0 is the most likely token. */
 HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
-	if (f->wide == SAMPLING_WIDER && sampling_kind_of(f, row) == SAMPLING_WIDE)
+	int kind = sampling_kind_of(f, row);
+
+	if (kind == SAMPLING_SPIKE) /* the sum 27511 + 27510 + … + 26489 is 1023 * 27000 */
+		return rank == 0 ? 67108864 - 1023 * 27000 : 27512 - rank;
+	if (f->wide == SAMPLING_WIDER && kind == SAMPLING_WIDE)
 		return 18431 - rank + (rank == 0 ? 2048 : 0); /* the sum 18431 + 18430 + … + 14336 is 2^26 - 2048 */
 	return 4 * sampling_coarse_weight(f, row, rank);
 }
@@ -412,6 +429,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 	const int kept[] = {2, 3, 4, 2};
 	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
 	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 512, 2500, 4095, 100, 1030, 3700, 3200, 3950};
+	const int spike[] = {1001, 640, 1022, 960, 880, 700, 610, 999, 1017, 690, 970, 1012, 1023, 620, 720, 910};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
@@ -419,7 +437,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 		return 5;
 	if (kind == SAMPLING_ALMOST_CERTAIN || kind == SAMPLING_LONG)
 		return 0;
-	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK))
+	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK && kind != SAMPLING_SPIKE))
 		return 1;
 	if ((block == 7 && single) || kind == SAMPLING_EVEN)
 		return 0;
@@ -427,9 +445,22 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 		return SAMPLING_STAIRS - 4 + (int)(row % 4);
 	if (kind == SAMPLING_STEEP && (f->filters & ~SAMPLING_RENORM) == SAMPLING_TOP_P)
 		return block == 5 ? 7 : 6;
+	if (kind == SAMPLING_SPIKE)
+		return spike[block + (sampling_is_second(f, row) ? 8 : 0)];
 	if (kind == SAMPLING_WIDE)
 		return (f->wide == SAMPLING_WIDER ? wider : wide)[block + (sampling_is_second(f, row) ? 8 : 0)];
 	return kind == SAMPLING_STAIR ? 5 + (int)(row * 7 % 50) : kept[kind];
+}
+
+/* If there are both a top-k and a top-p: returns the number of tokens that top-k keeps. top-p keeps `kept` of these
+ * tokens. Host only. */
+static inline int sampling_from(const struct sampling_fill *f, int64_t row, int kept)
+{
+	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block: how many of these tokens top-p drops */
+	int tokens = sampling_tokens(f, row), dropped = more[row / SAMPLING_BLOCK % 8];
+	int from = kept + (tokens >= SAMPLING_SPIKED ? 150 : 1) * dropped;
+
+	return from < tokens || dropped == 0 ? from : tokens - 1;
 }
 
 /* Returns the sum of the `count` largest probabilities of a row. Host only. */
@@ -510,12 +541,10 @@ static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t r
 /* Returns the parameters of a row's filters. Host only. */
 static inline struct sampling_parameters sampling_parameters_of(const struct sampling_fill *f, int64_t row)
 {
-	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block: the number of tokens that top-k keeps, but
-						       * top-p drops */
 	struct sampling_parameters parameters = {f->vocab, 1, 0};
 	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),
-	    from = kept + (both ? more[block] : 0);
+	    from = both ? sampling_from(f, row, kept) : kept;
 
 	if (f->shared)
 		return sampling_shared(f->filters, f->second, f->rows);
@@ -527,7 +556,7 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 		parameters.top_k = from;
 	if (!both || block != 3)
 		parameters.top_p = sampling_p(f, row, kept, both && block != 7 ? from : 0);
-	if (both && block == 3 && sampling_is_second(f, row) && row % 2 == 0) {
+	if (both && block == 3 && kept == 1 && sampling_is_second(f, row) && row % 2 == 0) {
 		parameters.top_k = f->vocab;
 		parameters.top_p = 0x1p-16;
 	}

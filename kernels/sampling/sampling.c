@@ -109,30 +109,18 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
-/* Returns true if a reference takes so long for each row that there are fewer rows. */
-static bool has_large_vocabulary(const struct op_problem *problem)
-{
-	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
+/* The largest block size for which one medium case has a multiple of it as number of rows, and another case one more
+ * than a multiple. */
+enum { BLOCK_ROWS = 256 };
 
-	return !vocab->var && vocab->value > 65536;
-}
-
-/* Returns the largest block size for which one medium case has a multiple of it as number of rows, and another case one
- * more than a multiple. */
-static int64_t block_rows(const struct op_problem *problem)
-{
-	return has_large_vocabulary(problem) ? 128 : 256;
-}
-
-/* Returns the number of rows of the first medium case, a multiple of block_rows. A reference loops over rows and takes
+/* Returns the number of rows of the first medium case, a multiple of BLOCK_ROWS. A reference loops over rows and takes
  * some milliseconds per row. In 256 rows, the boundary token is drawn about 60 times. If most rows are peaks, both sets
  * of values together need about a thousand rows to detect a sampler with uniform noise (input_values.h). With min-p,
  * there are more rows than without a filter, because some kinds of rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
-	if ((variant & SAMPLING_RENORM) || has_large_vocabulary(problem) ||
-	    !sampling_is_peaked(variant, sampling_is_shared(problem)))
-		return block_rows(problem);
+	if ((variant & SAMPLING_RENORM) || !sampling_is_peaked(variant, sampling_is_shared(problem)))
+		return BLOCK_ROWS;
 	return variant == 0 ? 512 : 768;
 }
 
@@ -140,7 +128,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 {
 	static const int64_t vocab[] = {1024, 32000, 128256};
 	const int64_t rows[SIZE_COUNT][2] = {{1, SAMPLING_SMALL_ROWS},
-	                                    {medium_rows(problem, variant), block_rows(problem) + 1},
+	                                    {medium_rows(problem, variant), BLOCK_ROWS + 1},
 	                                    {1024, 0}};
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 	bool fixed = !problem->axes[probs->axis[0]].var;
@@ -330,7 +318,7 @@ static struct op_reach reach(const struct op_problem *problem, int variant, int 
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 
 	(void)variant;
-	return axis == probs->axis[0]   ? (struct op_reach){block_rows(problem) + 1, block_rows(problem)}
+	return axis == probs->axis[0]   ? (struct op_reach){BLOCK_ROWS + 1, BLOCK_ROWS}
 	       : axis == probs->axis[1] ? (struct op_reach){32000, 0}
 	                                : (struct op_reach){0, 0};
 }

@@ -5,7 +5,9 @@
  *   0  8 * noise.
  *   1  128 + 8 * noise: exponentials overflow unless the maximum is subtracted first.
  *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
- *      anywhere.
+ *      anywhere. If row % 16 is 10: noise / 8, and one element of 17.625, both multiplied by a temperature that all
+ *      rows share. Each of the other exponentials, relative to the largest, rounds to 0 in float16, but 128 000 of
+ *      them are 0.3 % of the sum.
  *   3  4 * noise, with half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 * noise: elements far below the maximum give tiny results, which must also be accurate.
@@ -13,7 +15,7 @@
  *   7  -200 + 8 * noise: all exponentials are 0 unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4. In a row of kind 2, the exponential of 128 overflows if a reference does not subtract
+ * instead of 3 in rows of kind 4; all its rows of kind 2 have 4 * noise. In a row of kind 2, the exponential of 128 overflows if a reference does not subtract
  * the maximum, or if its maximum does not include this element. In the second set, the mask in rows of kind 3 is
  * finite: it is -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; the other
  * elements are -32768 - 512 j, with j from 1 to 8. All elements of these rows are below any number that people use as a
@@ -22,7 +24,8 @@
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 in the first set of values and 4 in the second. In rows of
- * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. In rows of kind 6, whose logits are near
+ * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. In the rows of the first set whose
+ * largest element is 17.625, it is 1. In rows of kind 6, whose logits are near
  * zero, it is one of four numbers between 1/512 and 1/16. If the dtype of temperatures is float32, those of odd rows are
  * multiplied by 1 + 2^-9, so that bfloat16 cannot represent them. A single temperature is one of six
  * numbers, depending on the case. This number is below 1 in one set of values, and above 1 (with many rows, exactly 1)
@@ -59,6 +62,8 @@ struct softmax_fill {
 	int second; /* true in the second set of values */
 	int near;   /* true if all rows share one temperature below 1/4; offsets of logits are then divided by 8 */
 	int narrow; /* true if the logits are float16 */
+	float temperature; /* the temperature that all rows share; 1 if each row has its own, or if it is not in
+			    * [1/64, 64] */
 };
 
 /* Returns the parameters of the logits or of the temperature. Host only. */
@@ -67,11 +72,13 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	const struct op_arg *output = &c->problem->outputs[0];
 	struct softmax_fill f = {input_key(c, input), c->axis[output->axis[output->rank - 1]],
 	                         c->contents == CONTENTS_SECOND, 0,
-	                         c->problem->inputs[softmax_logits(c->problem)].dtype == DTYPE_FLOAT16};
+	                         c->problem->inputs[softmax_logits(c->problem)].dtype == DTYPE_FLOAT16, 1};
 	int t = softmax_temperature(c->problem);
 
-	if (t >= 0 && c->problem->inputs[t].rank == OP_SCALAR)
+	if (t >= 0 && c->problem->inputs[t].rank == OP_SCALAR) {
 		f.near = c->scalar[t] > -0.25 && c->scalar[t] < 0.25;
+		f.temperature = c->scalar[t] >= 1.0 / 64 && c->scalar[t] <= 64 ? (float)c->scalar[t] : 1;
+	}
 	return f;
 }
 
@@ -107,6 +114,8 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 1:
 		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
 	case 2:
+		if (row % 16 == 10 && !f->second)
+			return (chosen ? 17.625f : noise / 8) * f->temperature;
 		return !chosen ? 4 * noise : f->second ? 128 * softmax_nearness(f) : 40;
 	case 3:
 		return (random & 1) && !chosen ? softmax_mask(f) : 4 * noise;
@@ -146,6 +155,8 @@ static inline float softmax_temperature_of(const struct softmax_fill *f, int exa
 
 	if (row == 0)
 		return temperatures[f->second ? 11 : 0];
+	if (row % 16 == 10 && !f->second)
+		return 1;
 	if (row % 8 == 6)
 		return tiny[random % 4] * factor;
 	return temperatures[far ? 4 + random % 8 : random % 12] * factor;

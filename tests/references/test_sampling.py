@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c8cc69a6fa717dd8393cad94023ef788
+# reftest-body: 1c4451caa4c1acee71d91bcea30a98a3
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -223,8 +223,8 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=65),
-        conftest.size("medium", batch_size=128),
-        conftest.size("medium", batch_size=129),
+        conftest.size("medium", batch_size=256),
+        conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
     EDGES = (

@@ -221,9 +221,9 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	struct err why = {""};
 
 	(void)state;
-	suspicion[DRAW_SHORT] = 23.8;
+	suspicion[DRAW_SHORT] = 24.2;
 	assert_true(draws_suspect(suspicion, &why) < 1);
-	suspicion[DRAW_SHORT] = 24;
+	suspicion[DRAW_SHORT] = 24.4;
 	assert_true(draws_suspect(suspicion, &why) > 1);
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
