@@ -36,6 +36,8 @@ struct metrics {
 	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first; elements with
 	 * equal quotients are ordered by index. */
 	struct worst worst[METRICS_WORST];
+	/* For samples: the logarithm of their probability; -INFINITY if a sample is impossible. */
+	double log_likelihood;
 	/* Some op families run each case with two sets of input values. op.judge stores numbers about one set in this
 	 * array. op.judge_both decides from the numbers about both sets whether the output passes. */
 	double evidence[METRICS_EVIDENCE];

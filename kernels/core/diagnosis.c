@@ -329,11 +329,17 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 	return false;
 }
 
-/* Returns true if output `at` of the reference agrees with the output that a reference with the mistake computes. */
-static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
+/* Samples of a sampler with a given mistake rarely have a larger margin if they are compared with this mistake. A verdict
+ * allows a margin of 1, because it must almost never call a correct reference wrong; a diagnosis may be silent more
+ * often. */
+#define LIKELY_MARGIN 0.4
+
+/* Returns true if output `at` of the reference agrees with the output that a reference with the mistake computes. If the
+ * output consists of samples, its margin must be at most `sample_margin`. */
+static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at, double sample_margin)
 {
 	struct tensor found = set->found[at], wanted = v->out[at];
-	bool floats = dtype_is_float(found.dtype);
+	bool floats = dtype_is_float(found.dtype), samples = v->op->samples != NULL && v->op->samples(&v->c);
 	struct metrics metrics = {0};
 	struct err why = {""};
 	int judged = 0;
@@ -358,16 +364,21 @@ static bool output_agrees(const struct op_variation *v, const struct diagnosis_s
 		free(wanted.data);
 		free(found.data);
 	}
-	return judged >= 0 && metrics.passed;
+	return judged >= 0 && metrics.passed && (!samples || metrics.margin <= sample_margin);
 }
 
-bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set)
+static bool outputs_agree(const struct op_variation *v, const struct diagnosis_set *set, double sample_margin)
 {
 	bool agrees = true;
 
 	for (int i = 0; agrees && i < set->c->problem->output_count; i++)
-		agrees = output_agrees(v, set, i);
+		agrees = output_agrees(v, set, i, sample_margin);
 	return agrees;
+}
+
+bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set)
+{
+	return outputs_agree(v, set, LIKELY_MARGIN);
 }
 
 /* A set of input values, and the oracle's outputs for it. */
@@ -402,8 +413,8 @@ static void widen(struct prepared *p)
 			p->rules[i].rtol = step_of(problem->outputs[i].dtype);
 	}
 	wide.rules = p->rules;
-	p->passes = p->known && diagnosis_agrees(&p->right, &p->set);
-	if (p->known && !diagnosis_agrees(&p->right, &wide))
+	p->passes = p->known && outputs_agree(&p->right, &p->set, 1);
+	if (p->known && !outputs_agree(&p->right, &wide, 1))
 		p->set = wide;
 }
 
@@ -423,12 +434,33 @@ static struct op_variation open_variation(const struct op *op, const struct prep
  * they can refute a mistake (REFUTES), but never confirm one (AGREES). */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
-static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p)
+/* Returns the logarithm of the probability of the reference's samples, given the filtered probabilities in `v`, or 0 if
+ * the operation does not sample. */
+static double likelihood_of(const struct op *op, const struct op_variation *v, const struct diagnosis_set *set)
+{
+	struct metrics metrics = {0};
+	struct err why = {""};
+
+	if (op->samples == NULL || !op->samples(&v->c) || op->judge == NULL ||
+	    op->judge(&v->c, 0, v->in, &set->found[0], &v->out[0], &metrics, &why) < 1)
+		return 0;
+	return metrics.log_likelihood;
+}
+
+/* Samples agree with a mistake only if they are more probable with the mistake than without it. The logarithm of the
+ * quotient is added to `gain`. */
+static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p, double *gain)
 {
 	struct op_variation v = open_variation(op, p);
 	bool agrees = variation_run(&v, mistake, p->known ? p->right.out : NULL) && diagnosis_agrees(&v, &p->set);
 	bool vague = v.vague;
 
+	if (agrees && p->known && !p->passes && op->samples != NULL && op->samples(p->set.c)) {
+		double with = likelihood_of(op, &v, &p->set), without = likelihood_of(op, &p->right, &p->set);
+
+		agrees = with > without;
+		*gain += isinf(without) ? with : with - without;
+	}
 	variation_close(&v);
 	return !agrees ? REFUTES : vague || p->passes ? TELLS_NOTHING : AGREES;
 }
@@ -561,7 +593,7 @@ static bool lets_pass(const struct op *op, const struct op_mistake *mistake, con
 		bool ran = variation_run(&v, mistake, p->known ? p->right.out : NULL), passes = true;
 
 		for (int k = 0; p->known && ran && passes && k < p->set.c->problem->output_count; k++)
-			passes = (op->judges != NULL && op->judges(p->set.c, k)) || output_agrees(&v, &p->set, k);
+			passes = (op->judges != NULL && op->judges(p->set.c, k)) || output_agrees(&v, &p->set, k, 1);
 		variation_close(&v);
 		if (!passes)
 			return false;
@@ -597,8 +629,12 @@ static void make_list(struct list *list, const struct prepared *first)
 	for (int i = 0; i < problem->output_count; i++)
 		add_output(list, right, i);
 	list->of_outputs = list->count;
+	/* Samples do not show how the probabilities from which they are drawn were changed. */
+	bool samples = list->op->samples != NULL && list->op->samples(list->set->c);
+
 	for (int i = 0; i < problem->input_count; i++)
-		add_input(list, i);
+		if (!samples || problem->inputs[i].rank < 2)
+			add_input(list, i);
 }
 
 static int group_of(const struct list *list, int i)
@@ -608,12 +644,12 @@ static int group_of(const struct list *list, int i)
 
 /* Tries mistake `i` on all sets. Returns REFUTES if any set refutes the mistake, else AGREES if any set agrees, else
  * TELLS_NOTHING. */
-static enum evidence explains_all(const struct list *list, int i, const struct prepared *sets, int count)
+static enum evidence explains_all(const struct list *list, int i, const struct prepared *sets, int count, double *gain)
 {
 	enum evidence all = TELLS_NOTHING;
 
 	for (int s = 0; s < count && all != REFUTES && list->items[i].before != never; s++) {
-		enum evidence one = explains(list->op, &list->items[i], &sets[s]);
+		enum evidence one = explains(list->op, &list->items[i], &sets[s], gain);
 
 		all = one == TELLS_NOTHING ? all : one;
 	}
@@ -646,6 +682,7 @@ struct search {
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */
 	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the failure of the case */
+	double gain; /* for samples: how much more probable the reported mistake makes them (explains); else 0 */
 	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower mistake */
 };
 
@@ -718,7 +755,8 @@ static void try_mistake(struct search *search, int i)
 {
 	const struct list *list = &search->list;
 	struct diagnosis *diagnosis = search->diagnosis;
-	enum evidence evidence = explains_all(list, i, search->sets, search->count);
+	double gain = 0;
+	enum evidence evidence = explains_all(list, i, search->sets, search->count, &gain);
 
 	if (evidence == TELLS_NOTHING) {
 		search->vague = search->vague || list->items[i].before != never;
@@ -726,11 +764,14 @@ static void try_mistake(struct search *search, int i)
 	}
 	if (evidence == AGREES && search->passed == NULL)
 		search->passed = open_passed(diagnosis, list->op, list->set->c->problem);
-	if (evidence == AGREES && is_told_by_narrower(search, i))
+	if (evidence == AGREES && (is_told_by_narrower(search, i) || (diagnosis->count > 0 && gain < search->gain)))
 		return;
 	if (evidence == AGREES && lets_pass(list->op, &list->items[i], search->passed)) {
 		set_bit(diagnosis->found, i);
 		set_bit(search->told, i);
+		if (gain > search->gain)
+			diagnosis->count = 0;
+		search->gain = gain;
 		tell(search, i);
 	} else {
 		set_bit(diagnosis->refuted, i);

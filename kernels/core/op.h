@@ -186,7 +186,7 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
  * for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
-enum { OP_NARROWER = 3 };
+enum { OP_NARROWER = 4 };
 struct op_mistake {
 	const char *says; /* the end of the sentence "behaves as if …", for example "kv heads were tiled, not
 			   * interleaved" */

@@ -120,7 +120,7 @@ static void score_key(int mistake, struct key *key, const struct indexer_extent 
 
 	multiply(e, query, room, sums, sums + e->heads);
 	for (int64_t h = 0; h < e->heads; h++) {
-		double sum = sums[h] * scale;
+		double sum = mistake == INDEXER_LIMITED_PRODUCTS ? fmin(sums[h] * scale, 65504) : sums[h] * scale;
 
 		if (relu && sum <= 0)
 			continue; /* the comparison is false for NaN, so NaN is added to the score */

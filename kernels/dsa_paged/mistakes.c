@@ -102,6 +102,7 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "the weights of the heads were left out", .in_oracle = INDEXER_NO_WEIGHTS},
     {.says = "softmax was applied to the weights of the heads", .in_oracle = INDEXER_SOFTMAX_WEIGHTS},
     {.says = "the scales of keys were left out", .in_oracle = INDEXER_NO_SCALES},
+    {.says = "products of queries and keys were limited to 65504, the largest number of float16", .in_oracle = INDEXER_LIMITED_PRODUCTS},
     {.says = "keys were divided by their scales, not multiplied by them", .in_oracle = INDEXER_DIVIDED_SCALES},
     {.says = "the scale of a key was read right after this key, not after the last key of the page", .in_oracle = INDEXER_SCALE_AFTER_KEY},
     {.says = "the bytes of keys were read as integers, not as float8_e4m3fn", .in_oracle = INDEXER_INTEGERS},

@@ -15,6 +15,7 @@ enum indexer_mistake {
 	INDEXER_SOFTMAX_WEIGHTS,
 	INDEXER_NO_SCALES,
 	INDEXER_DIVIDED_SCALES,
+	INDEXER_LIMITED_PRODUCTS, /* products of queries and keys are at most the largest float16 number */
 	INDEXER_SCALE_AFTER_KEY, /* the cache is read as if each key were followed by its scale */
 	INDEXER_INTEGERS,        /* elements of keys are read as signed integers */
 	INDEXER_SMALLEST,

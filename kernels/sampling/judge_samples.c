@@ -21,6 +21,7 @@ struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
 	double probability; /* the probability of the drawn token */
+	double likelihood;  /* its logarithm after filtering and division by the sum; -INFINITY if it is not allowed */
 	double least;       /* the smallest probability in the row that a correct filter may keep */
 	struct draw draw;
 };
@@ -38,14 +39,16 @@ static struct seen see(const struct op_case *c, const struct tensor *in, const s
 	struct filter_kept kept = sampling_keep(c, in, row, filter);
 	int64_t token = samples->dtype == DTYPE_INT64 ? ((const int64_t *)samples->data)[row]
 	                                              : ((const int32_t *)samples->data)[row];
-	struct seen seen = {.token = token, .kept = kept.count, .least = kept.least};
+	struct seen seen = {.token = token, .kept = kept.count, .least = kept.least, .likelihood = -INFINITY};
 
 	seen.allowed = may_draw(filter, &kept, token);
 	seen.zero_allowed = may_draw(filter, &kept, 0);
 	if (token >= 0 && token < filter->vocab)
 		seen.probability = filter->value[token];
-	if (seen.allowed && kept.defined)
+	if (seen.allowed && kept.defined) {
+		seen.likelihood = log(seen.probability / kept.mass);
 		seen.draw = draw_of(filter, &kept, token);
+	}
 	return seen;
 }
 
@@ -133,6 +136,7 @@ int sampling_judge(const struct op_case *c, int output, const struct tensor *in,
 	for (int64_t row = 0; row < rows; row++) {
 		draws[row] = seen[row].draw;
 		metrics->zeros_would_pass &= seen[row].zero_allowed;
+		metrics->log_likelihood += seen[row].likelihood;
 	}
 	int64_t wrong = judge_tokens(seen, vocab, &truth[output], metrics, why);
 	struct draws_verdict verdict = draws_judge(draws, rows, wrong == 0 ? why : NULL);

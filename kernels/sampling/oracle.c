@@ -22,8 +22,16 @@ static int64_t top_k_of(double value, int64_t vocab)
 	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
 }
 
+/* Returns the sum of the probabilities that top-k keeps. */
+static double mass_of_top_k(struct filter *filter, int64_t top_k)
+{
+	struct filter_kept kept = filter_row(filter, &(struct filter_bounds){.has_top_k = true, .top_k = top_k});
+
+	return kept.defined ? kept.mass : 1;
+}
+
 /* Returns the parameters that a reference with the mistake uses. */
-static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bounds *given, const struct filter *filter)
+static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bounds *given, struct filter *filter)
 {
 	struct filter_bounds b = *given;
 	bool limited = b.top_k > 0 && b.top_k < filter->vocab;
@@ -49,6 +57,9 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 		break;
 	case SAMPLING_P_REST:
 		b.top_p = 1 - b.top_p;
+		break;
+	case SAMPLING_P_OF_WHOLE:
+		b.top_p = b.has_top_k && b.has_top_p && b.top_p < 1 ? b.top_p / mass_of_top_k(filter, b.top_k) : b.top_p;
 		break;
 	case SAMPLING_P_95:
 		b.has_top_p = b.has_top_p && !(b.top_p > 0.95);
@@ -89,6 +100,22 @@ static void keep_exactly(struct filter_kept *kept, const struct filter *filter, 
 	kept->slack = 0;
 }
 
+/* Returns the weight that a reference with the mistake gives a kept token of this probability. "Equal" weights differ a
+ * little, because the statistics of samples use the order of the weights. */
+static double mistaken_weight(int mistake, double probability)
+{
+	switch (mistake) {
+	case SAMPLING_ROOTS:
+		return sqrt(probability);
+	case SAMPLING_SQUARES:
+		return probability * probability;
+	case SAMPLING_DRAWN_EVENLY:
+		return 1 + 1e-7 * probability;
+	default:
+		return exp(probability);
+	}
+}
+
 /* Filters a row as a reference with the mistake does. */
 static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *given, struct filter *filter)
 {
@@ -111,10 +138,10 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);
 	}
-	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
+	if (mistake < SAMPLING_ROOTS || mistake > SAMPLING_SOFTMAX)
 		return kept;
 	for (int64_t i = 0; i < vocab; i++)
-		filter->value[i] = filter->value[i] < kept.threshold ? 0 : mistake == SAMPLING_DRAWN_EVENLY ? 1 : exp(filter->value[i]);
+		filter->value[i] = filter->value[i] < kept.threshold ? 0 : mistaken_weight(mistake, filter->value[i]);
 	return filter_row(filter, &none);
 }
 

@@ -55,7 +55,7 @@ FIGURES = {
     "quantize_fp8_per_token_group": 38,
     "rmsnorm": 21,
     "rope": 37,
-    "sampling": 11,
+    "sampling": 28,
     "simple_gla": 23,
     "softmax": 21,
 }

@@ -98,6 +98,7 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
+    "products of queries and keys limited to 65504": "products of queries and keys were limited to 65504",
     "output 2 % too large": r"(was|were) multiplied by 1\.02",
     "softmax without subtracting the maximum": "the largest logit was not subtracted before the exponentials, which overflow",
     "list of the first query": "every query used the first query's list of keys",

@@ -134,6 +134,7 @@ DIAGNOSES = {
     "positions as int16": "positions were 16-bit integers",
     "positions held below 4096": "positions were limited to 4095",
     "positions held below 32768": "positions were limited to 32767",
+    "at least 32 elements rotated": "half of the head was rotated, whatever rotary_dim is",  # in a head of 64
     "half of the head whatever is given": "half of the head was rotated, whatever rotary_dim is",
     "theta of the first values alone": "kept its value from an earlier call with the same shapes",
     "scale of the first values alone": "kept its value from an earlier call with the same shapes",

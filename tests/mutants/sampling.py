@@ -15,11 +15,16 @@ PLAIN_DRAW = "torch.multinomial(probs, 1)"
 MIN_DRAW = "torch.multinomial(kept, 1)"
 
 
-
 def summed(dtype):
     """Returns the code of a sampler that looks up random numbers in cumulative probabilities of this dtype."""
     return (f"torch.searchsorted(torch.cumsum(probs, dim=-1).{dtype}().float(), torch.rand(len(probs), 1, device=probs.device), "
             "right=True).clamp(max=probs.shape[1] - 1)")
+
+
+def few_bits(bits):
+    """Returns the code of a sampler that looks up a random number of a few bits in the cumulative kept probabilities."""
+    return (f"drawn = torch.searchsorted(weights.cumsum(0), torch.randint(0, {2 ** bits}, (1,), device=row.device) / {2 ** bits} * weights.sum(), "
+            "right=True).clamp(max=int((weights > 0).sum()) - 1)")
 
 
 def draw_some(which):
@@ -49,10 +54,17 @@ SMALLER = {
     TOP_P: ("top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
     BOTH: ("top_k_top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
 }
+POWERS = [(TOP_K, a) for a in (0.5, 0.8, 1.5, 2)] + [(TOP_P, a) for a in (0.5, 0.8, 1.5, 2)] + [(BOTH, a) for a in (0.5, 0.8, 2)]
 MUTANTS = [
+    *((name, f"probabilities to the power {a}", DRAWN, f"drawn = torch.multinomial(weights ** {a}, 1)") for name, a in POWERS),
+    *((MIN_P, f"probabilities to the power {a}", MIN_DRAW, f"torch.multinomial(kept ** {a}, 1)") for a in (0.8, 1.2)),
+    *((PLAIN, f"probabilities to the power {a}", PLAIN_DRAW, f"torch.multinomial(probs ** {a}, 1)") for a in (0.8, 1.2)),
+    *((name, f"a random number of {bits} bits", DRAWN, few_bits(bits)) for name in (TOP_K, TOP_P) for bits in (8, 11)),
+    (BOTH, "a random number of 8 bits", DRAWN, few_bits(8)),
     (TOP_K, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
     (TOP_K, "a random number that is not scaled by what is kept", DRAWN, UNSCALED),
     (TOP_P, "a random number that is not scaled by what is kept", DRAWN, UNSCALED),
+    (BOTH, "a random number that is not scaled by what is kept", DRAWN, UNSCALED),
     (TOP_K, "boundary token dropped", DRAWN, "drawn = torch.multinomial(weights[: max(1, k - 1)], 1)"),
     (TOP_K, "one token too many", "torch.topk(row, k)", "torch.topk(row, min(k + 1, vocab_size))"),
     (TOP_K, "k ignored", "torch.topk(row, k)", "torch.topk(row, vocab_size)"),
@@ -170,6 +182,30 @@ MUTANTS = [
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
+    "p without renormalising after k": "top_p was applied to probabilities that were not renormalised after top_k",
+    "k ignored": "top_k was ignored",
+    "k over 1024 filters nothing": "top_k was ignored",
+    "the batch's largest k for all": "top_k was ignored|the largest top_k of the batch",
+    "the first row's k for all": "the first row's top_k was applied to every row",
+    "one token too many": r"top_k \+ 1 tokens were kept",
+    "p ignored": "top_p was ignored",
+    "p doubled": "top_p was doubled",
+    "1 - p": "top_p was 1 - p",
+    "summed in the order of the vocabulary": "top_p was ignored",
+    "sorted the wrong way": "top_p was ignored",
+    "one token past the crossing": "the token after the one at which the cumulative probability crosses top_p was kept",
+    # These two keep one token more in the rows of the small cases in which they differ from a correct filter.
+    "at least two tokens": "the token after the one at which the cumulative probability crosses top_p was kept",
+    "p rounded to tenths": "the token after the one at which the cumulative probability crosses top_p was kept",
+    # Its rounded sums end after the last kept token, so it draws the next one.
+    "sums from which tokens are drawn in bfloat16": "the token after the one at which|a top_p above 0.95 was ignored",
+    "min_p squared": "min_p was squared",
+    "not filtered": "min_p was ignored",
+    "greedy for random": "only the most likely token was kept",
+    "drawn evenly from what is kept": "the kept tokens were given equal probabilities",
+    "probabilities to the power 0.5": "the kept probabilities were replaced by their square roots",
+    "probabilities to the power 2": "the kept probabilities were squared",
+    "drawn evenly": "the kept tokens were given equal probabilities",
     "not renormalised": "the kept probabilities were not divided by their sum",
     "boundary token dropped": "top_k - 1 tokens were kept, not top_k",
     "k of 64 at most": "top_k was limited to 64",
