@@ -322,7 +322,7 @@ struct exponents {
 
 /* CODES is the exponent of numbers that resemble quantised data. Their largest magnitude is 448, or 7/8 *
  * 2^CODES_LARGER. In the other set of values, magnitudes are below 1. */
-enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4, LOUD = 10 };
+enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, LOUDEST = 16, WEIGHTY = 4, LOUD = 10 };
 
 /* Moves a power of two from a product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
 static void share(bool quantiser, int *weights, int *product)
@@ -376,8 +376,10 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 		x.hidden = CODES;
 		*(roles->hidden_scale >= 0 ? &x.hidden_scale : &x.first) -= CODES_LARGER;
 	} else if (!is_narrow(c, roles->hidden) && !quantiser) {
-		x.hidden = LOUDER;
-		x.first -= LOUDER;
+		bool wide = is_wide(c, roles->hidden) && is_wide(c, carrier(roles->factor_up, roles->scale1, roles->weights1));
+
+		x.hidden = wide ? LOUDEST : LOUDER;
+		x.first -= x.hidden;
 	} else if (!is_narrow(c, roles->hidden) && !carried && !is_narrow(c, roles->weights1)) {
 		x.hidden = x.first - WEIGHTY;
 		x.first = WEIGHTY;

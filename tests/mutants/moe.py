@@ -32,6 +32,7 @@ SMALLER = {
         {"hidden_size": 256, "intermediate_size": 128, "gemm1_out_size": 256}),
 }
 MUTANTS = [
+    (FLOATS, "hidden states by way of float16", "hidden = hidden_states.float()", "hidden = hidden_states.half().float()"),
     (GROUPS, "routing bias left out", RANKED, "ranked = scores + 0"),
     (GROUPS, "routing bias added to the logits", "torch.sigmoid(logits)", "torch.sigmoid(logits + bias.float())"),
     (GROUPS, "weights taken from biased scores", WEIGHTS, "(scores + bias.float()).gather(1, chosen))"),
