@@ -255,7 +255,11 @@ static int64_t at_most(int64_t value, int64_t limit)
 }
 
 /* The values of op_case.edge for the edge cases of the indexer. */
-enum { EDGE_NO_SEQUENCES = ATTENTION_EDGE_COUNT + 1, EDGE_EMPTY_SEQUENCES, EDGE_FEW_KEYS, EDGE_EQUAL_SCORES };
+enum { EDGE_NO_SEQUENCES = ATTENTION_EDGE_COUNT + 1, EDGE_EMPTY_SEQUENCES, EDGE_FEW_KEYS, EDGE_EQUAL_SCORES, EDGE_LONG_SEQUENCE };
+
+/* The number of keys in the edge case long_sequence. Of the 40960 keys, 8192 are beyond the last power of two, so a
+ * reference that omits these keys selects other keys. */
+enum { LONG_SEQUENCE = 40960 };
 
 static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t room, int64_t b)
 {
@@ -266,6 +270,8 @@ static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t roo
 		return 0;
 	case EDGE_FEW_KEYS:
 		return at_most(at_most(few[b % 3], e->chosen - 1), room);
+	case EDGE_LONG_SEQUENCE:
+		return at_most(LONG_SEQUENCE, room);
 	default:
 		return room;
 	}
@@ -441,12 +447,13 @@ static const struct op_edge edges[] = {
      "if a sequence has fewer keys than the indexer selects, each key is listed once, and the other entries are -1"},
     {"equal_scores", "if keys have the same score, any of them may be selected, but none twice; equal scores do "
 		     "not change the number of selected keys"},
+    {"long_sequence", "all keys of a sequence may be selected, however many there are"},
     {NULL, NULL},
 };
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
-	int64_t batch = edge == EDGE_NO_SEQUENCES ? 0 : 3;
+	int64_t batch = edge == EDGE_NO_SEQUENCES ? 0 : edge == EDGE_LONG_SEQUENCE ? 1 : 3;
 
 	if ((variant == DSA_INDEXER) != (edge > ATTENTION_EDGE_COUNT))
 		return false;
@@ -454,6 +461,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 		const struct op_arg *query = &problem->inputs[indexer_roles_of(problem).query];
 
 		indexer_row_axes(problem, batch, 5, axis);
+		if (edge == EDGE_LONG_SEQUENCE)
+			indexer_row_axes(problem, batch, 4 * LONG_SEQUENCE / axis[problem->outputs[0].axis[1]], axis);
 		return axis[query->axis[0]] == batch;
 	}
 	return attention_edge_axes(problem, variant, edge, axis);

@@ -24,10 +24,10 @@
  * the number of an unused page in the first set of values, and -1 in the second set. The keys in unused pages, and
  * those after the last key of a sequence, are NaN, and so are their scales.
  *
- * Each edge case of the indexer has three sequences, except no_sequences. In empty_sequences, no sequence has keys. In
- * few_keys, the first sequence has one key fewer than are selected, the second has one key, and the third has one page
- * of keys plus one key. In equal_scores, each sequence has as many keys as the table can hold, all keys of the cache
- * are equal, and all scales are equal.
+ * Each edge case of the indexer has three sequences, except no_sequences and long_sequence, which has one sequence of
+ * 40960 keys. In empty_sequences, no sequence has keys. In few_keys, the first sequence has one key fewer than are
+ * selected, the second has one key, and the third has one page of keys plus one key. In equal_scores, each sequence has
+ * as many keys as the table can hold, all keys of the cache are equal, and all scales are equal.
  *
  *   Queries  Uniform on [-8, 8).
  *   Keys     Uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen consists of

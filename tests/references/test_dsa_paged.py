@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 414a53609e4ea7e1465db1e1fdae2f6c
+# reftest-body: 46e8814b4ec33abc7df98f0065b06ee3
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import conftest
@@ -212,6 +212,7 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64(conftest.DefinitionTests):
         conftest.edge("empty_sequences", batch_size=3, max_num_pages=41, num_pages=63),
         conftest.edge("few_keys", batch_size=3, max_num_pages=41, num_pages=63),
         conftest.edge("equal_scores", batch_size=3, max_num_pages=41, num_pages=63),
+        conftest.edge("long_sequence", batch_size=1, max_num_pages=641, num_pages=963),
     )
     RULES = conftest.rules(
         None,  # topk_indices: reftest's kernels judge it

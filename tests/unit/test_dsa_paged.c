@@ -642,6 +642,13 @@ static void the_indexers_edges_have_one_answer(void **state)
 		assert_true(passes(&w, "another choice"));
 		free_world(&w);
 	}
+	assert_true(make_edge(&w, &dsa_paged_op, &b.problem, "long_sequence"));
+	assert_int_equal(attention_integer(&w.in[3], 0), 40960);
+	emulate_indexer(&w, RIGHT);
+	assert_true(passes(&w, "long_sequence"));
+	emulate_indexer(&w, SMALLEST_CHOSEN);
+	assert_false(passes(&w, NULL));
+	free_world(&w);
 	assert_false(make_edge(&w, &dsa_paged_op, &b.problem, "one_of_each"));
 	attention(&b, little);
 	assert_false(make_edge(&w, &dsa_paged_op, &b.problem, "equal_scores"));
