@@ -13,18 +13,6 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if there are fewer elements, one thread is faster than several */
 
-double rope_number_of(const struct op_case *c, enum rope_number n)
-{
-	struct rope_roles roles = rope_roles_of(c->problem);
-
-	if (roles.number[n] >= 0)
-		return c->scalar[roles.number[n]];
-	for (int i = 0; i < c->constant_count; i++)
-		if (strcmp(c->constants[i].name, rope_number_names[n]) == 0)
-			return c->constants[i].value;
-	return 1; /* only the scale of the plain formula can be missing, because it is 1 by default */
-}
-
 /* Returns the frequency of pair i, in radians per position. */
 static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 {

@@ -4,10 +4,6 @@
 
 #include "kernels/rope/roles.h"
 
-/* Returns the parameter `n` of a case: the value of the Python scalar, or of the hidden constant if there is no such
- * scalar. */
-double rope_number_of(const struct op_case *c, enum rope_number n);
-
 /* Implements op.check: checks the Python scalars of a workload, and that positions are rows of the cache. Without a
  * cache, any integer is a valid position. */
 int rope_check(const struct op_case *c, const struct tensor *in, struct err *err);

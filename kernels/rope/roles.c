@@ -286,3 +286,15 @@ const struct op_mode rope_mode_names[] = {
     {"llama31", ROPE_LLAMA31, ROPE_LLAMA31},
     {NULL, 0, 0},
 };
+
+double rope_number_of(const struct op_case *c, enum rope_number n)
+{
+	struct rope_roles roles = rope_roles_of(c->problem);
+
+	if (roles.number[n] >= 0)
+		return c->scalar[roles.number[n]];
+	for (int i = 0; i < c->constant_count; i++)
+		if (strcmp(c->constants[i].name, rope_number_names[n]) == 0)
+			return c->constants[i].value;
+	return 1; /* only the scale of the plain formula can be missing, because it is 1 by default */
+}

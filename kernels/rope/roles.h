@@ -50,6 +50,10 @@ struct rope_extent rope_extent_of(const struct op_case *c);
  * heads * size], this is the length of the const axis head_size or head_dim, or 0 if there is no such axis. */
 int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis);
 
+/* Returns the parameter `n` of a case: the value of the Python scalar, or of the hidden constant if there is no such
+ * scalar. */
+double rope_number_of(const struct op_case *c, enum rope_number n);
+
 /* Returns 1 if neighbouring elements form a pair, and 0 if the elements of a pair are half the rotary dimension apart. */
 int rope_interleaved(const struct op_case *c);
 

@@ -94,19 +94,6 @@ static __global__ void __launch_bounds__(THREADS) rotate_tokens(const struct rot
 		rotate(r, r.part[p], blockIdx.x, shared, shared + r.half);
 }
 
-static double number_of(const struct op_case *c, const struct rope_roles *roles, int n)
-{
-	const char *const names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor", "high_freq_factor",
-	                                         "old_context_len"};
-
-	if (roles->number[n] >= 0)
-		return c->scalar[roles->number[n]];
-	for (int i = 0; i < c->constant_count; i++)
-		if (strcmp(c->constants[i].name, names[n]) == 0)
-			return c->constants[i].value;
-	return 1;
-}
-
 static struct rotation rotation_of(const struct op_case *c, const struct tensor *in, struct tensor *out)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
@@ -130,7 +117,7 @@ static struct rotation rotation_of(const struct op_case *c, const struct tensor 
 	r.interleaved = rope_interleaved(c) != 0;
 	r.llama31 = (c->variant & ROPE_LLAMA31) != 0;
 	for (int n = 0; n < ROPE_NUMBERS; n++)
-		r.number[n] = number_of(c, &roles, n);
+		r.number[n] = rope_number_of(c, (enum rope_number)n);
 	return r;
 }
 
