@@ -332,7 +332,7 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 /* Samples of a sampler with a given mistake rarely have a larger margin if they are compared with this mistake. A verdict
  * allows a margin of 1, because it must almost never call a correct reference wrong; a diagnosis may be silent more
  * often. */
-#define LIKELY_MARGIN 0.4
+static const double likely_margin = 0.4;
 
 /* Returns true if output `at` of the reference agrees with the output that a reference with the mistake computes. If the
  * output consists of samples, its margin must be at most `sample_margin`. */
@@ -378,7 +378,7 @@ static bool outputs_agree(const struct op_variation *v, const struct diagnosis_s
 
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set)
 {
-	return outputs_agree(v, set, LIKELY_MARGIN);
+	return outputs_agree(v, set, likely_margin);
 }
 
 /* A set of input values, and the oracle's outputs for it. */

@@ -3,10 +3,10 @@
  *
  *   Hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
  *     its values in the first set resemble quantised data: they are numbers up to 448 with small scales. In the second
- *     set, they are numbers below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16
- *     and 32 bits are on [-1, 1) in the first set and on [-8, 8) in the second, or on [-2^16, 2^16) if the dtypes of
- *     hidden states and of the weights or their scales have a wider range than float16. In the first set, if the weights have
- *     16 or 32 bits and no scale, the hidden states are smaller, and the weights of the first product reach 16.
+ *     set, they are numbers below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16 and
+ *     32 bits are on [-1, 1) in the first set and on [-8, 8) in the second, or on [-2^16, 2^16) if the dtypes of hidden
+ *     states and of the weights or their scales have a wider range than float16. In the first set, if the weights have 16
+ *     or 32 bits and no scale, the hidden states are smaller, and the weights of the first product reach 16.
  *   Weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps, which 8-bit floats and bfloat16 cannot represent
  *     exactly.
  *   Scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring

@@ -65,7 +65,7 @@
  * tokens that are drawn from the two equal rows differ.
  *
  * In the second set of values, two kept tokens of a flat row tie, and two of its dropped tokens tie. The probabilities
- * of the second set are not multiples of 2^-8, and bfloat16 does not represent them exactly.
+ * of the second set are not multiples of 2^-8, and neither bfloat16 nor float16 represents them exactly.
  *
  * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
  * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The p
@@ -78,11 +78,11 @@
  *
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
- * reference does not renormalise the probabilities after top-k, it keeps at least one token too many. In block 3, p is 1, and
- * only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the size of
- * the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For every
- * combination of filters, rows of block 3 keep one token, except peaks, which keep as many tokens as in other blocks.
- * With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this
+ * reference does not renormalise the probabilities after top-k, it keeps at least one token too many. In block 3, p is
+ * 1, and only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the
+ * size of the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For
+ * every combination of filters, rows of block 3 keep one token, except peaks and spikes, which keep as many tokens as in other
+ * blocks. With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this
  * parameter, and its value determines which tokens a row keeps. The parameter has different values in the two sets.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
@@ -349,9 +349,9 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike or a
- * wide row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the last
- * of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike or a wide
+ * row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the
+ * last of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -456,7 +456,8 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
  * tokens. Host only. */
 static inline int sampling_from(const struct sampling_fill *f, int64_t row, int kept)
 {
-	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block: how many of these tokens top-p drops */
+	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block: how many of these tokens top-p drops; in rows of
+						       * 1024 tokens or more, 150 times as many */
 	int tokens = sampling_tokens(f, row), dropped = more[row / SAMPLING_BLOCK % 8];
 	int from = kept + (tokens >= SAMPLING_SPIKED ? 150 : 1) * dropped;
 

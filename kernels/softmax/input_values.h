@@ -15,23 +15,23 @@
  *   7  -200 + 8 * noise: all exponentials are 0 unless the maximum is subtracted first.
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
- * instead of 3 in rows of kind 4; all its rows of kind 2 have 4 * noise. In a row of kind 2, the exponential of 128 overflows if a reference does not subtract
- * the maximum, or if its maximum does not include this element. In the second set, the mask in rows of kind 3 is
- * finite: it is -65504 in float16, else -2^127. In the second set, rows of kind 7 have one element of -32768; the other
- * elements are -32768 - 512 j, with j from 1 to 8. All elements of these rows are below any number that people use as a
- * mask or as an initial maximum. The result of the element of -32768 is exactly 1, and all other results are 0, in any
- * order in which a reference may divide, scale and subtract.
+ * instead of 3 in rows of kind 4; all its rows of kind 2 have 4 * noise. In a row of kind 2, the exponential of 128
+ * overflows if a reference does not subtract the maximum, or if its maximum does not include this element. In the
+ * second set, the mask in rows of kind 3 is finite: it is -65504 in float16, else -2^127. In the second set, rows of
+ * kind 7 have one element of -32768; the other elements are -32768 - 512 j, with j from 1 to 8. All elements of these
+ * rows are below any number that people use as a mask or as an initial maximum. The result of the element of -32768 is
+ * exactly 1, and all other results are 0, in any order in which a reference may divide, scale and subtract.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 in the first set of values and 4 in the second. In rows of
  * kinds 1 and 7, whose logits are far from zero, the temperature is 1/4 or more. In the rows of the first set whose
- * largest element is 17.625, it is 1. In rows of kind 6, whose logits are near
- * zero, it is one of four numbers between 1/512 and 1/16. If the dtype of temperatures is float32, those of odd rows are
- * multiplied by 1 + 2^-9, so that bfloat16 cannot represent them. A single temperature is one of six
- * numbers, depending on the case. This number is below 1 in one set of values, and above 1 (with many rows, exactly 1)
- * in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided
- * by 8. A logit divided by its temperature is thus at most 832 in magnitude. In the second set, larger quotients occur
- * in rows of kinds 2 and 7, in which only one result is not 0, and in the masked elements of rows of kind 3. */
+ * largest element is 17.625, it is 1. In rows of kind 6, whose logits are near zero, it is one of four numbers between
+ * 1/512 and 1/16. If the dtype of temperatures is float32, those of odd rows are multiplied by 1 + 2^-9, so that
+ * bfloat16 cannot represent them. A single temperature is one of six numbers, depending on the case. This number is
+ * below 1 in one set of values, and above 1 (with many rows, exactly 1) in the other. If a single temperature is below
+ * 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided by 8. A logit divided by its temperature is
+ * thus at most 832 in magnitude. In the second set, larger quotients occur in rows of kinds 2 and 7, in which only one
+ * result is not 0, and in the masked elements of rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 

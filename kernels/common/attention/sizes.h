@@ -15,7 +15,7 @@ struct op_reach attention_reach(const struct op_problem *problem, int variant, i
 
 /* The edge cases in op.edges of every attention family; dsa_paged has further edge cases. */
 #define ATTENTION_EDGES                                                                                                \
-	{"no_queries", "no queries in, no queries out"},                                                               \
+	{"no_queries", "if the input has no queries, the output has no queries"},                                                               \
 	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
 	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
 			      "0 and log-sum-exp -infinity"},                                                                     \

@@ -36,7 +36,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_mistake *mi
     {.says = "beta was applied twice (squared)", .in_oracle = RECURRENCE_BETA_TWICE}, \
     {.says = "the softplus of the gate was relu", .in_oracle = RECURRENCE_RELU}, \
     {.says = "the softplus of the gate was left out above 5", .in_oracle = RECURRENCE_SOFTPLUS_UP_TO, .by = 5}, \
-    {.says = "dt_bias were added after the softplus", .in_oracle = RECURRENCE_BIAS_LAST}, \
+    {.says = "dt_bias was added after the softplus", .in_oracle = RECURRENCE_BIAS_LAST}, \
     {.says = "the logarithm of the decay was at least -5", .in_oracle = RECURRENCE_LEAST_GATE, .by = -5}, \
     {.says = "the logarithm of the decay was at least -10", .in_oracle = RECURRENCE_LEAST_GATE, .by = -10}, \
     {.says = "the gate of the token before was used", .in_oracle = RECURRENCE_DECAY_BEFORE}, \
