@@ -11,6 +11,7 @@
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 #include "kernels/core/roles.h"
+#include "kernels/core/compare_truncation.h"
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -683,9 +684,9 @@ struct judged {
 	struct metrics metrics;
 };
 
-/* Reads the case, and finds its tensors. Returns TRUTH_OK, or the error code that the exported function must return. */
-static int read_judged(struct judged *judged, const char *text, int output, const struct truth_place *in,
-		       const struct truth_place *reference, const struct truth_place *truth, struct err *err)
+/* Reads the case, and finds its outputs. Returns TRUTH_OK, or the error code that the exported function must return. */
+static int read_outputs(struct judged *judged, const char *text, int output, const struct truth_place *reference,
+			const struct truth_place *truth, struct err *err)
 {
 	const struct request *request = &judged->request;
 	int code = read_case(&judged->request, text, err);
@@ -697,11 +698,19 @@ static int read_judged(struct judged *judged, const char *text, int output, cons
 			request->problem.output_count, output);
 		return TRUTH_BAD;
 	}
-	if (inputs_at(request, in, judged->inputs, err) != TRUTH_OK ||
-	    outputs_at(request, reference, judged->theirs, err) != TRUTH_OK ||
+	if (outputs_at(request, reference, judged->theirs, err) != TRUTH_OK ||
 	    outputs_at(request, truth, judged->ours, err) != TRUTH_OK)
 		return TRUTH_BAD;
 	return TRUTH_OK;
+}
+
+/* Reads the case, and finds its inputs and outputs. Returns a code like read_outputs. */
+static int read_judged(struct judged *judged, const char *text, int output, const struct truth_place *in,
+		       const struct truth_place *reference, const struct truth_place *truth, struct err *err)
+{
+	int code = read_outputs(judged, text, output, reference, truth, err);
+
+	return code == TRUTH_OK && inputs_at(&judged->request, in, judged->inputs, err) != TRUTH_OK ? TRUTH_BAD : code;
 }
 
 /* Judges the output. Returns TRUTH_REFUSED if the output is wrong, and TRUTH_NONE if the elementwise rule applies to
@@ -730,6 +739,20 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 
 	if (code == TRUTH_OK)
 		code = judge(&judged, output, &err);
+	return answer(&judged.request, code, &err, why, room);
+}
+
+SHOWN int reftest_rounding(const char *text, int output, const struct truth_place *reference,
+			   const struct truth_place *truth, char *why, size_t room)
+{
+	struct judged judged = {0};
+	const struct request *request = &judged.request;
+	struct err err = {""};
+	int code = read_outputs(&judged, text, output, reference, truth, &err);
+
+	if (code == TRUTH_OK && output_is_truncated(request->problem.outputs[output].name, &judged.theirs[output],
+						    &judged.ours[output], &err))
+		code = TRUTH_REFUSED;
 	return answer(&judged.request, code, &err, why, room);
 }
 

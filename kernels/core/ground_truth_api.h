@@ -104,6 +104,11 @@ int reftest_truth_left_cuda(const char *text, int index, const struct truth_plac
 int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
 		  const struct truth_place *truth, char *why, size_t room);
 
+/* Examines an output that the elementwise rule accepts. Returns TRUTH_REFUSED if the output is truncated instead of
+ * rounded (kernels/core/compare_truncation.h), else TRUTH_OK. For the arguments, see reftest_judge. */
+int reftest_rounding(const char *text, int output, const struct truth_place *reference, const struct truth_place *truth,
+		     char *why, size_t room);
+
 /* The arguments of reftest_judge for one set of input values. */
 struct truth_judged {
 	const char *text;

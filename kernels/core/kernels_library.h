@@ -13,7 +13,7 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 14 }; /* increase this number when you change a struct that the program and the libraries share */
+enum { KERNELS_ABI = 15 }; /* increase this number when you change a struct that the program and the libraries share */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
@@ -33,6 +33,7 @@ struct kernels_api {
 	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
 			     const char *const *axes, char *out, size_t size);
 	bool (*miss_map)(const struct tensor *found, const struct tensor *truth, struct rule rule, struct miss_map *map);
+	bool (*output_is_truncated)(const char *name, const struct tensor *found, const struct tensor *truth, struct err *why);
 	void (*use_threads)(int count); /* sets the number of OpenMP threads for the later work of the calling thread */
 };
 

@@ -4,6 +4,7 @@
 
 #include <omp.h>
 
+#include "kernels/core/compare_truncation.h"
 #include "kernels_digest.h"
 
 /* The number of families in op_table, as a compile-time constant. */
@@ -30,5 +31,6 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .note_passed = diagnosis_note_passed,
     .miss_pattern = miss_pattern,
     .miss_map = miss_map_make,
+    .output_is_truncated = output_is_truncated,
     .use_threads = omp_set_num_threads,
 };

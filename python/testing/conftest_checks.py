@@ -126,6 +126,27 @@ def compare(test, case, inputs, outputs, truth):
         rule = tolerance(test, case, inputs, index, truth)
         expected = truth.outputs[index].to(outputs[index].device)
         check_hit_ratio(outputs[index], expected, *rule, what=what)
+        short = expected.dtype in (torch.bfloat16, torch.float16)
+        if truth.coarse is None and short:
+            check_rounding(test, case, inputs, outputs, truth, index, what)
+
+
+def check_rounding(test, case, inputs, outputs, truth, index, what):
+    """Asserts that an output is rounded to its dtype, not truncated. Asserts nothing if reftest's kernels are not
+    installed."""
+    try:
+        wrong = kernels().rounding(
+            kernels_case(test, case, inputs),
+            index,
+            contiguous(outputs),
+            [
+                x.to(y.dtype)
+                for x, y in zip(contiguous(truth.outputs), outputs, strict=True)
+            ],
+        )
+    except Unavailable:
+        return
+    assert not wrong, f"{what}: {wrong}"
 
 
 def changed_inputs(test, inputs, left):

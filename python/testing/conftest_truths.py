@@ -28,7 +28,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_judge_both"):
+        if not hasattr(self.host, "reftest_rounding"):
             raise Unavailable(
                 f"the kernels in {folder} are from a reftest that is too old for this file"
             )
@@ -101,6 +101,15 @@ class Kernels:
             self.host.reftest_judge, text, index, *(places(group) for group in host)
         )
         return None if code == self.NONE else why if code == self.REFUSED else ""
+
+    def rounding(self, text, index, outputs, truth):
+        """Examines an output that is within its tolerance. Returns "" or a message that says that the output is
+        truncated instead of rounded."""
+        host = [on_host(group) for group in (outputs, truth)]
+        code, why = self.call(
+            self.host.reftest_rounding, text, index, *(places(group) for group in host)
+        )
+        return why if code == self.REFUSED else ""
 
     def judge_both(self, sets, index):
         """Judges an output on both sets of input values together. Each set is (text, inputs, outputs, truth), with

@@ -47,6 +47,7 @@ RETURN = "return y"
 NORMS = [
     ("right", "passed", "", RETURN),
     ("dictionary", "passed", "", "return {'output': y}"),
+    ("truncated", "failed", "x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight.float(); y = (x.view(torch.int32) & -65536).view(torch.float32).to(y.dtype)", RETURN),
     ("other_name", "failed", "", "return {'out': y}"),
     ("two_outputs", "failed", "", "return y, y"),
     ("other_dtype", "failed", "", "return y.float()"),

@@ -61,6 +61,7 @@ MUTANTS = [
     (EXPERT, "the factor before the sigmoid, which overflows", OUTPUT, "output = gate * up * torch.sigmoid(gate)"),
     (TANH, "the factor before the share, which overflows", 'F.gelu(gate, approximate="tanh") * up', "gate * up * (0.5 * (1 + torch.tanh(0.7978845608 * (gate + 0.044715 * gate**3))))"),
     (LLAMA, "silu 0 below -20", "F.silu(gate)", "torch.where(gate < -20, 0.0, F.silu(gate))"),
+    (LLAMA, "truncated, not rounded", "return (F.silu(gate) * up).to(input.dtype)", "return ((F.silu(gate) * up).contiguous().view(torch.int32) & -65536).view(torch.float32).to(input.dtype)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -64,6 +64,7 @@ MUTANTS = [
     # The next mistakes are found because the inputs have NaN in states that the mask excludes.
     (PLACE, "the other state multiplied by the mask", "v.copy_(torch.where(mask[:, None, None], sum_of_both.to(v.dtype), v))",
      "v.copy_((sum_of_both * mask[:, None, None] + v.float() * ~mask[:, None, None]).to(v.dtype))"),
+    (MANY, "truncated, not rounded", "return merged.to(v.dtype)", "return ((merged).contiguous().view(torch.int32) & -65536).view(torch.float32).to(v.dtype)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -75,6 +75,7 @@ MUTANTS = [
     (CHUNKS, "gates of at least -10", "total = gate[:, part].cumsum(dim=1)", "total = gate[:, part].clamp(min=-10).cumsum(dim=1)"),
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
     ("gla_chunk_varlen_h2_d128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    (STEPS, "truncated, not rounded", "return output.to(v.dtype), state.clone()", "return ((output).contiguous().view(torch.int32) & -65536).view(torch.float32).to(v.dtype), state.clone()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -52,6 +52,7 @@ MUTANTS = [
     # Large weights.
     (VISION, "weights limited to 64", "normed * weight + bias", "normed * weight.clamp(-64, 64) + bias"),
     (GPT2, "weights limited to 1000", "shape[-1:], weight, bias", "shape[-1:], weight.clamp(-1000, 1000), bias"),
+    (VISION, "truncated, not rounded", "return (normed * weight + bias).to(hidden_states.dtype)", "return ((normed * weight + bias).contiguous().view(torch.int32) & -65536).view(torch.float32).to(hidden_states.dtype)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -156,6 +156,7 @@ MUTANTS = [
     (TENSOR, "factors of the second product limited to 20", "output2_scales_scalar[expert]", "output2_scales_scalar[expert].clamp(max=20)"),
     (TENSOR, "factors of up limited to 100", "linear * output1_scales_scalar[expert]", "linear * output1_scales_scalar[expert].clamp(max=100)"),
     (LLAMA, "inputs of the second product limited to 10000", "inner = inner * output1_scales_scalar[expert]", "inner = (inner * output1_scales_scalar[expert]).clamp(-10000, 10000)"),
+    (TENSOR, "truncated, not rounded", "return output.to(torch.bfloat16)", "return ((output).contiguous().view(torch.int32) & -65536).view(torch.float32).to(torch.bfloat16)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b7cbed7ed5507c2181a324c8180c8e0f
+# reftest-body: 13f9dd2f1a6e6c1e178b664cd7fe2259
 """conftest - the code that all generated test files in this directory share. It runs
 the tests of references.
 
@@ -1266,7 +1266,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_judge_both"):
+        if not hasattr(self.host, "reftest_rounding"):
             raise Unavailable(
                 f"the kernels in {folder} are from a reftest that is too old for this file"
             )
@@ -1339,6 +1339,15 @@ class Kernels:
             self.host.reftest_judge, text, index, *(places(group) for group in host)
         )
         return None if code == self.NONE else why if code == self.REFUSED else ""
+
+    def rounding(self, text, index, outputs, truth):
+        """Examines an output that is within its tolerance. Returns "" or a message that says that the output is
+        truncated instead of rounded."""
+        host = [on_host(group) for group in (outputs, truth)]
+        code, why = self.call(
+            self.host.reftest_rounding, text, index, *(places(group) for group in host)
+        )
+        return why if code == self.REFUSED else ""
 
     def judge_both(self, sets, index):
         """Judges an output on both sets of input values together. Each set is (text, inputs, outputs, truth), with
@@ -1859,6 +1868,27 @@ def compare(test, case, inputs, outputs, truth):
         rule = tolerance(test, case, inputs, index, truth)
         expected = truth.outputs[index].to(outputs[index].device)
         check_hit_ratio(outputs[index], expected, *rule, what=what)
+        short = expected.dtype in (torch.bfloat16, torch.float16)
+        if truth.coarse is None and short:
+            check_rounding(test, case, inputs, outputs, truth, index, what)
+
+
+def check_rounding(test, case, inputs, outputs, truth, index, what):
+    """Asserts that an output is rounded to its dtype, not truncated. Asserts nothing if reftest's kernels are not
+    installed."""
+    try:
+        wrong = kernels().rounding(
+            kernels_case(test, case, inputs),
+            index,
+            contiguous(outputs),
+            [
+                x.to(y.dtype)
+                for x, y in zip(contiguous(truth.outputs), outputs, strict=True)
+            ],
+        )
+    except Unavailable:
+        return
+    assert not wrong, f"{what}: {wrong}"
 
 
 def changed_inputs(test, inputs, left):

@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "kernels/core/gradient_bounds.h"
+#include "kernels/core/compare_truncation.h"
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
@@ -240,14 +241,38 @@ static struct output_verdict *next_output(struct trial *trial, struct round *rou
 	return &round->outputs[round->output_count];
 }
 
+/* If an output that passed is truncated instead of rounded, makes it fail, and sets `miss` to the message. Ground truths
+ * that are coarser than the tolerance rule do not show this. Returns 0, or -1 on error. */
+static int look_for_truncation(struct trial *trial, const struct round *round, int at, int output,
+			       struct output_verdict *out, const char **miss, struct err *err)
+{
+	struct arena arena = {0};
+	const struct tensor *found, *truth;
+	int rc = -1;
+
+	if (round->coarse[at] != NULL || !output_may_be_truncated(round->first[output].dtype, &out->metrics))
+		return 0;
+	found = readable(trial, &arena, &round->first[output], 1, err);
+	truth = readable(trial, &arena, &round->truth[at][output], 1, err);
+	if (found != NULL && truth != NULL) {
+		rc = 0;
+		out->metrics.passed = !trial->context->kernels->api->output_is_truncated(out->name, found, truth, err);
+		if (!out->metrics.passed)
+			*miss = end_verdict(trial, out, found->dtype, err->text);
+	}
+	arena_free(&arena);
+	return rc;
+}
+
 static int compare_output(struct trial *trial, struct round *round, int at, int output)
 {
 	struct output_verdict *out = next_output(trial, round);
 	struct err err = {""};
 	const char *miss;
+	int judged = trial_compare_tensors(trial, round, output, round->first, round->truth[at],
+					   trial_rule_for(trial, round, output, at, -1), trial->tried[at].name, out, &miss, &err);
 
-	if (trial_compare_tensors(trial, round, output, round->first, round->truth[at],
-				  trial_rule_for(trial, round, output, at, -1), trial->tried[at].name, out, &miss, &err) < 0) {
+	if (judged < 0 || (judged == 0 && look_for_truncation(trial, round, at, output, out, &miss, &err) != 0)) {
 		trial_decide_error(trial, &err);
 		return -1;
 	}

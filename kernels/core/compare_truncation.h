@@ -1,0 +1,40 @@
+/* compare_truncation - recognises an output that is truncated to its dtype instead of rounded.
+ *
+ * The bounds of a 16-bit output allow at least one step of the dtype, because a correct reference may round more than
+ * once. Truncation changes about half of the elements by one step, and is therefore within the bounds. But it moves all
+ * of these elements towards zero. References that round more than once move about as many elements away from zero as
+ * towards it: the error of one element is independent of the others or, if a factor of a row is rounded, of the other
+ * rows. */
+#ifndef REFTEST_KERNELS_CORE_COMPARE_TRUNCATION_H
+#define REFTEST_KERNELS_CORE_COMPARE_TRUNCATION_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/metrics.h"
+#include "kernels/core/op.h"
+
+/* Outputs with fewer nonzero elements or rows are never called truncated. A row is a slice along the last axis. If each
+ * row has a rounded factor, all rows are too small with a probability of 2^-32. */
+enum { TRUNCATED_ELEMENTS = 1024, TRUNCATED_ROWS = 32 };
+
+/* Returns false if the metrics of an output show that it is not truncated, so that its elements need not be examined.
+ * Of a truncated output, at least 30 % of the elements have a relative error of at least half a step: 2^-8 for bfloat16,
+ * 2^-11 for float16. */
+static inline bool output_may_be_truncated(enum dtype dtype, const struct metrics *metrics)
+{
+	double step = dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-11;
+
+	return (dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16) && metrics->passed && metrics->mean_rel >= 0.25 * step;
+}
+
+/* Returns true if `found` is `truth` truncated to its dtype. `truth` must be rounded to nearest. Both tensors are on the host
+ * and have the same dtype and shape. Writes a sentence about the output `name` to `why`. Returns false for dtypes other
+ * than bfloat16 and float16.
+ *
+ * An output is truncated if at least 30 % of its elements are one step nearer to zero than the truth, at most 1 % are one
+ * step farther from zero, and at most 15 % differ in another way, for example because float32 is inexact for them.
+ * Elements whose truth is zero or not finite are not counted. */
+bool output_is_truncated(const char *name, const struct tensor *found, const struct tensor *truth, struct err *why);
+
+#endif
