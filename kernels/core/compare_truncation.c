@@ -11,7 +11,8 @@ enum { MAGNITUDE = 0x7fff };
 bool output_is_truncated(const char *name, const struct tensor *found, const struct tensor *truth, struct err *why)
 {
 	const uint16_t *left = found->data, *right = truth->data;
-	int infinity = found->dtype == DTYPE_BFLOAT16 ? 0x7f80 : 0x7c00;
+	bool wide = found->dtype == DTYPE_BFLOAT16;
+	int least = wide ? 0x3280 : 1, infinity = wide ? 0x7f80 : 0x7c00; /* 0x3280 is 2^-26 */
 	int64_t counted = 0, nearer = 0, farther = 0, others = 0;
 
 	if ((found->dtype != DTYPE_BFLOAT16 && found->dtype != DTYPE_FLOAT16) || truth->dtype != found->dtype ||
@@ -23,14 +24,14 @@ bool output_is_truncated(const char *name, const struct tensor *found, const str
 		int distance = magnitude - (left[i] & MAGNITUDE);
 		bool same_sign = ((left[i] ^ right[i]) & ~MAGNITUDE & 0xffff) == 0;
 
-		if (magnitude == 0 || magnitude >= infinity)
+		if (magnitude < least || magnitude >= infinity)
 			continue;
 		counted++;
 		nearer += same_sign && distance == 1;
 		farther += same_sign && distance == -1;
 		others += !same_sign || distance < -1 || distance > 1;
 	}
-	if (counted < TRUNCATED_ELEMENTS || (double)nearer < least_nearer * (double)counted ||
+	if (counted < TRUNCATED_ELEMENTS || counted < truth->elements / 16 || (double)nearer < least_nearer * (double)counted ||
 	    (double)farther > most_farther * (double)counted || (double)others > most_others * (double)counted)
 		return false;
 	err_set(why,

@@ -19,22 +19,22 @@
 enum { TRUNCATED_ELEMENTS = 1024, TRUNCATED_ROWS = 32 };
 
 /* Returns false if the metrics of an output show that it is not truncated, so that its elements need not be examined.
- * Of a truncated output, at least 30 % of the elements have a relative error of at least half a step: 2^-8 for bfloat16,
- * 2^-11 for float16. */
+ * A step is at least 2^-8 of a bfloat16 number and 2^-11 of a float16 number, and at least 30 % of a sixteenth of the
+ * elements of a truncated output differ by one step. */
 static inline bool output_may_be_truncated(enum dtype dtype, const struct metrics *metrics)
 {
 	double step = dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-11;
 
-	return (dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16) && metrics->passed && metrics->mean_rel >= 0.25 * step;
+	return (dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16) && metrics->passed && metrics->mean_rel >= 0.25 / 16 * step;
 }
 
-/* Returns true if `found` is `truth` truncated to its dtype. `truth` must be rounded to nearest. Both tensors are on the host
- * and have the same dtype and shape. Writes a sentence about the output `name` to `why`. Returns false for dtypes other
+/* Returns true if `found` is `truth` truncated to its dtype. `truth` must be rounded to nearest. Both tensors are on the
+ * host and have the same dtype and shape. Writes a sentence about the output `name` to `why`. Returns false for dtypes other
  * than bfloat16 and float16.
  *
  * An output is truncated if at least 30 % of its elements are one step nearer to zero than the truth, at most 1 % are one
  * step farther from zero, and at most 15 % differ in another way, for example because float32 is inexact for them.
- * Elements whose truth is zero or not finite are not counted. */
+ * Elements whose truth is below 2^-26 or not finite are not counted. At least a sixteenth of the elements must count. */
 bool output_is_truncated(const char *name, const struct tensor *found, const struct tensor *truth, struct err *why);
 
 #endif
