@@ -31,8 +31,9 @@ bool output_is_truncated(const char *name, const struct tensor *found, const str
 		farther += same_sign && distance == -1;
 		others += !same_sign || distance < -1 || distance > 1;
 	}
-	if (counted < TRUNCATED_ELEMENTS || counted < truth->elements / 16 || (double)nearer < least_nearer * (double)counted ||
-	    (double)farther > most_farther * (double)counted || (double)others > most_others * (double)counted)
+	if (counted < TRUNCATED_ELEMENTS || counted < truth->elements / 16 ||
+	    (double)nearer < least_nearer * (double)counted || (double)farther > most_farther * (double)counted ||
+	    (double)others > most_others * (double)counted)
 		return false;
 	err_set(why,
 		"output '%s' is truncated to %s instead of rounded: %lld of %lld elements are one step nearer to zero than the "

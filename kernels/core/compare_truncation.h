@@ -28,13 +28,14 @@ static inline bool output_may_be_truncated(enum dtype dtype, const struct metric
 	return (dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16) && metrics->passed && metrics->mean_rel >= 0.25 / 16 * step;
 }
 
-/* Returns true if `found` is `truth` truncated to its dtype. `truth` must be rounded to nearest. Both tensors are on the
- * host and have the same dtype and shape. Writes a sentence about the output `name` to `why`. Returns false for dtypes other
- * than bfloat16 and float16.
+/* Returns true if `found` is `truth` truncated to its dtype. `truth` must be rounded to nearest. Both tensors are on
+ * the host and have the same dtype and shape. Writes a sentence about the output `name` to `why`. Returns false for
+ * dtypes other than bfloat16 and float16.
  *
- * An output is truncated if at least 30 % of its elements are one step nearer to zero than the truth, at most 1 % are one
- * step farther from zero, and at most 15 % differ in another way, for example because float32 is inexact for them.
- * Elements whose truth is below 2^-26 or not finite are not counted. At least a sixteenth of the elements must count. */
+ * An output is truncated if at least 30 % of its elements are one step nearer to zero than the truth, at most 1 % are
+ * one step farther from zero, and at most 15 % differ in another way, for example because float32 is inexact for them.
+ * Elements whose truth is below 2^-26 or not finite are not counted. At least a sixteenth of the elements must
+ * count. */
 bool output_is_truncated(const char *name, const struct tensor *found, const struct tensor *truth, struct err *why);
 
 #endif

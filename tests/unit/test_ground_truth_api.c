@@ -306,6 +306,39 @@ static void what_an_operation_leaves_in_its_input_is_returned(void **state)
 	assert_non_null(strstr(why, "so it has no ground truth of its own"));
 }
 
+/* 64 rows of 64 numbers from 1 to 2, rounded to bfloat16 or truncated. A truncated output is refused, also if it is
+ * negative, but not one that is rounded to nearest or one step too large. */
+static void a_truncated_output_is_refused(void **state)
+{
+	enum { ELEMENTS = 64 * 64 };
+	static const char halves[] =
+	    "{\"definition\": {\"name\": \"rmsnorm_x\", \"op_type\": \"rmsnorm\", \"description\": \"Epsilon is 1e-6.\", "
+	    "\"axes\": {\"b\": {\"type\": \"var\"}, \"h\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {"
+	    "\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}, \"w\": {\"shape\": [\"h\"], \"dtype\": \"bfloat16\"}}, "
+	    "\"outputs\": {\"y\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}}}, \"axes\": {\"b\": 64}, \"seed\": 3}";
+	static uint16_t rounded[ELEMENTS], truncated[ELEMENTS], above[ELEMENTS];
+	struct truth_place truth = {rounded, sizeof rounded}, low = {truncated, sizeof truncated},
+			   high = {above, sizeof above}, small = {above, 4};
+	char why[512];
+
+	(void)state;
+	for (uint32_t i = 0; i < ELEMENTS; i++) {
+		float value = (i % 2 == 0 ? 1.0f : -1.0f) * (1 + (float)(i * 2654435761U >> 9) * 0x1p-23f);
+		uint32_t bits;
+
+		memcpy(&bits, &value, sizeof bits);
+		truncated[i] = (uint16_t)(bits >> 16);
+		rounded[i] = (uint16_t)((bits + 0x8000) >> 16);
+		above[i] = (uint16_t)(truncated[i] + 1);
+	}
+	assert_int_equal(reftest_rounding(halves, 0, &truth, &truth, why, sizeof why), TRUTH_OK);
+	assert_int_equal(reftest_rounding(halves, 0, &high, &truth, why, sizeof why), TRUTH_OK);
+	assert_int_equal(reftest_rounding(halves, 0, &low, &truth, why, sizeof why), TRUTH_REFUSED);
+	assert_non_null(strstr(why, "output 'y' is truncated to bfloat16 instead of rounded"));
+	assert_int_equal(reftest_rounding(halves, 0, &small, &truth, why, sizeof why), TRUTH_BAD);
+	assert_int_equal(reftest_rounding(halves, 1, &truth, &truth, why, sizeof why), TRUTH_BAD);
+}
+
 static void samples_are_judged(void **state)
 {
 	float probs[64] = {[5] = 1};
@@ -429,6 +462,7 @@ int main(void)
 	    cmocka_unit_test(bounds_are_first_the_definitions_own),
 	    cmocka_unit_test(second_contents_are_others),
 	    cmocka_unit_test(what_an_operation_leaves_in_its_input_is_returned),
+	    cmocka_unit_test(a_truncated_output_is_refused),
 	    cmocka_unit_test(samples_are_judged),
 	    cmocka_unit_test(samples_of_both_sets_are_judged_together),
 	    cmocka_unit_test(a_case_omits_inputs),
