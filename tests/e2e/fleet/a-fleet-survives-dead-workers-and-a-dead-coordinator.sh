@@ -42,8 +42,8 @@ fleet started
 worker=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$program" '{ id = $1; sub(/^.*\) /, ""); if ($2 == parent) print id }' |
 	while read -r id; do ! tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | grep -q ' work ' || echo "$id"; done)
 [ -n "$worker" ] || fail "there is no worker"
-touch "$work/go"
 kill -9 "$worker"
+touch "$work/go"
 ended
 expect_exit 0
 expect_says 'worker 1 died (' '); its requests are sent to other workers' '3 definitions: 3 passed; 0 cases run'
