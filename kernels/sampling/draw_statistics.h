@@ -37,19 +37,10 @@
  * rows and m = 0.3, fractions x from 0.03 to 0.65 pass. The test test_draw_statistics.c computes the exact
  * probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect a suspect, reftest
- * needs a specific test and the draws of both sets of values. A suspect is defined by the probability with which it
- * draws a certain token, or certain tokens, of a row. Most suspects never draw the tokens of certain ranks or
- * positions. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
- * token, divided by the correct probability. For a correct sampler, the product of these factors has mean 1, for any
- * number of rows with any values. The product is checked twice: after the first set of values, and after both sets. The
- * probability that the product exceeds T in one of the two checks is at most 1 / T (Ville 1939). There are 36 suspects,
- * so T is set to 36 / beta.
- *
- * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
- * case, and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to less than 2e-9
- * per case. In a run of five hundred sampling cases, the probability of a false alarm is thus at most 1e-6 (the starter
- * dataset has 15 sampling cases). */
+ * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, 1e-9 for the suspects of a case
+ * (draw_suspects.h), and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up
+ * to less than 2e-9 per case. In a run of five hundred sampling cases, the probability of a false alarm is thus at most
+ * 1e-6 (the starter dataset has 15 sampling cases). */
 #ifndef REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
 #define REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
 
@@ -57,70 +48,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "kernels/sampling/draw_suspects.h"
 #include "kernels/sampling/filter.h"
-
-/* Some samplers draw only from the DRAW_LIKELIEST_TOKENS most likely tokens. */
-enum { DRAW_LIKELIEST_TOKENS = 1024 };
 
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
 
 /* The kinds of rows with separate tallies. DRAW_STEEP: one token has at least 0.55 of the kept probability. DRAW_WIDE:
  * more than FILTER_ORDERED tokens are kept, all of them are sorted, and each has less than 1/32 of the probability. */
 enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
-
-/* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
-enum draw_suspect {
-	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps only a part of its probability: p minus the
-			 * probabilities of all tokens before it */
-	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
-	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
-	/* The suspects from here on apply to the kept tokens of any filter. */
-	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
-	DRAW_LIKELY_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the more likely half */
-	DRAW_FIRST_HALF,      /* of 5 to FILTER_DEEP kept tokens, draws only the first half in the order of the
-			       * vocabulary */
-	DRAW_SECOND_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the second half in the order of the
-			       * vocabulary */
-	/* The next three suspects are like the three above, but draw as a correct sampler does in rows with at most
-	 * FILTER_ORDERED kept tokens. */
-	DRAW_LIKELY_HALF_OF_MANY,
-	DRAW_FIRST_HALF_OF_MANY,
-	DRAW_SECOND_HALF_OF_MANY,
-	DRAW_NO_FIRST_PLACE,  /* never draws the first kept token in the order of the vocabulary */
-	DRAW_NO_LAST_PLACE,   /* never draws the last kept token in the order of the vocabulary */
-	DRAW_LOWER_TOKENS,    /* draws only tokens of the first half of the vocabulary, if some of them are kept */
-	DRAW_UPPER_TOKENS,    /* draws only tokens of the second half of the vocabulary, if some of them are kept */
-	DRAW_LIKELIEST,       /* draws only from the DRAW_LIKELIEST_TOKENS most likely tokens */
-	DRAW_NO_TIED,         /* never draws the least likely kept tokens, if several tie and at most 64 are kept */
-	DRAW_NO_TAIL,         /* never draws the least likely kept tokens, if thousands are kept */
-	DRAW_NO_FIRST_TOKEN,  /* never draws the first token of the vocabulary */
-	DRAW_NO_LAST_TOKEN,   /* never draws the last token of the vocabulary */
-	/* The next four suspects look up a random number in cumulative sums of probabilities, and round these sums to 16
-	 * bits. */
-	DRAW_HALF_SUMS,          /* the sums are float16, in the order of the vocabulary */
-	DRAW_BFLOAT_SUMS,        /* the sums are bfloat16, in the order of the vocabulary */
-	DRAW_SORTED_HALF_SUMS,   /* the sums are float16, with the most likely tokens first */
-	DRAW_SORTED_BFLOAT_SUMS, /* the sums are bfloat16, with the most likely tokens first */
-	/* These suspects also look up a random number in cumulative sums, but do not scale the number by the sum of the
-	 * kept probabilities. They draw the last token instead of a dropped one. */
-	DRAW_UNSCALED,        /* the sums are in the order of the vocabulary */
-	DRAW_SORTED_UNSCALED, /* the most likely tokens are first in the sums */
-	/* The next two are like the two above, but with top-k and top-p, they do not scale the number for top-k either. */
-	DRAW_UNSCALED_TWICE,
-	DRAW_SORTED_UNSCALED_TWICE,
-	/* These suspects look up a random number of few bits in cumulative sums of probabilities. */
-	DRAW_8_BITS,         /* the sums are in the order of the vocabulary */
-	DRAW_11_BITS,
-	DRAW_SORTED_8_BITS,  /* the most likely tokens are first in the sums */
-	DRAW_SORTED_11_BITS,
-	/* These suspects raise the kept probabilities to a power before they draw. */
-	DRAW_FLATTEST, /* to the power 0.5 */
-	DRAW_FLATTER,  /* to the power 0.85 */
-	DRAW_SHARPER,  /* to the power 1.2 */
-	DRAW_SHARPEST, /* to the power 2 */
-	DRAW_SUSPECTS
-};
 
 /* The draw of one row. A draw whose members are all 0 is not counted. */
 struct draw {
@@ -151,9 +86,5 @@ struct draws_verdict {
 /* Tests a set of draws by their tallies. If the returned margin is above 1, writes a message to `why`, which may be
  * NULL. */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
-
-/* Returns the largest suspicion divided by ln(36 / beta). If the returned value is above 1, writes a sentence to `why`,
- * which may be NULL. */
-double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 
 #endif

@@ -65,6 +65,20 @@ WIDE bool filter_reaches(const struct filter *filter, int64_t first, int64_t end
 	return found > 0;
 }
 
+int64_t filter_next(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
+{
+	enum { BLOCK = 128 };
+
+	while (at < filter->vocab && at % BLOCK == 0) {
+		int64_t end = filter->vocab - at < BLOCK ? filter->vocab : at + BLOCK;
+
+		if ((token >= at && token < end) || filter_reaches(filter, at, end, kept->threshold))
+			break;
+		at = end;
+	}
+	return at;
+}
+
 static bool more_likely(const struct filter *filter, int64_t a, int64_t b)
 {
 	return filter->value[a] > filter->value[b] || (filter->value[a] == filter->value[b] && a < b);
@@ -263,7 +277,10 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 	}
 	if (bounds->has_min_p)
 		counts = min_p(filter, bounds->min_p);
-	nth(filter, (counts.kept > FILTER_ORDERED && counts.kept <= FILTER_DEEP ? counts.kept : FILTER_ORDERED) - 1);
+	nth(filter, (counts.kept <= FILTER_ORDERED  ? FILTER_ORDERED
+	             : counts.kept <= FILTER_SORTED ? counts.kept
+	                                            : FILTER_DEEP + 1) -
+			1);
 	kept.count = counts.kept;
 	kept.threshold = counts.kept == drawable ? filter->least : nth(filter, counts.kept - 1);
 	kept.least = counts.generous == drawable ? filter->least : nth(filter, counts.generous - 1);

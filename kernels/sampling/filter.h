@@ -21,9 +21,9 @@
 
 #include "base/err.h"
 
-/* The FILTER_ORDERED most likely tokens of a row are always sorted. If at most FILTER_DEEP tokens are kept, all kept
- * tokens are sorted. */
-enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096 };
+/* The FILTER_ORDERED most likely tokens of a row are always sorted. If at most FILTER_SORTED tokens are kept, all kept
+ * tokens are sorted. If more tokens are kept, at least FILTER_DEEP + 1 tokens are sorted. */
+enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096, FILTER_SORTED = 16384 };
 
 /* Working memory for one row. The next row uses the same memory. */
 struct filter {
@@ -50,7 +50,7 @@ struct filter_kept {
 	/* False if a probability is NaN, infinite or negative, or if all probabilities are 0. If `defined` is false, no
 	 * other member is set. */
 	bool defined;
-	int64_t count; /* number of kept tokens; if it is at most FILTER_DEEP, filter.order starts with the kept
+	int64_t count; /* number of kept tokens; if it is at most FILTER_SORTED, filter.order starts with the kept
 			* tokens */
 	double threshold; /* the smallest kept probability */
 	double mass;      /* the sum of the kept probabilities */
@@ -72,5 +72,10 @@ int64_t filter_most_likely(const struct filter *filter);
 
 /* Returns true if a token from `first` to `end` - 1 has a probability of at least `least`. */
 bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
+
+/* From `at` on, skips blocks of tokens that contain neither `token` nor a kept token. Returns the first token after the
+ * skipped blocks, or the size of the vocabulary. A loop that uses this function saves time, because most rows keep few
+ * tokens. */
+int64_t filter_next(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token);
 
 #endif

@@ -16,10 +16,11 @@
  *   1        steep, 2 kept, in every second block of 8 rows, and a spike in the other blocks. Steep: 192 13 | 12 10 9 8
  *            7 5. If top-p is the only filter, p is above 0.95 in a steep row, and top-p keeps 6 or 7 tokens.
  *   3, 4     spike: one token has the probability 0.59, and 1023 tokens share the rest, from 27511/2^26 down to
- *            26489/2^26; 610 to 1023 tokens are kept. There is no tail. A sampler that changes the proportions of the
- *            kept probabilities draws the first token too often or too rarely. If it raises them to the power 0.8,
- *            for example, the first token gets about 0.25. The power 0 is a sampler that draws uniformly. A spike
- *            needs what a wide row needs. Otherwise, row 3 is "flat, 2 kept", and rows 1 and 4 are steep.
+ *            26489/2^26; 610 to 1023 tokens are kept. If they are 902 to 907, their probability is just above 0.95.
+ *            There is no tail. A sampler that changes the proportions of the kept probabilities draws the first token
+ *            too often or too rarely. If it raises them to the power 0.8, for example, the first token gets about 0.25.
+ *            The power 0 is a sampler that draws uniformly. A spike needs what a wide row needs. Otherwise, row 3 is
+ *            "flat, 2 kept", and rows 1 and 4 are steep.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4095 are kept, because a reference may look only at the 1024 most likely tokens. There is no
@@ -27,7 +28,12 @@
  *            If the vocabulary is smaller than 8192, a wide row has only 2048 tokens, and 65 to 1088 of them are kept.
  *            Their probabilities fall from 3071/4193280 to 1024/4193280. A wide row needs a vocabulary of at least
  *            4096, a dtype that represents the steps (float32), and parameters that differ from row to row. Otherwise,
- *            the row is "flat, 2 kept".
+ *            the row is "flat, 2 kept". In every second block of 8 rows, row 7 is broad if tokens are drawn and the
+ *            vocabulary has at least 16384 tokens.
+ *
+ * A broad row has 16384 tokens. Their probabilities fall from 24576/2^28 to 8192/2^28 and are all different. 9192 to
+ * 16376 tokens are kept, because a reference may look only at the 4096 most likely tokens. The probability of 14921
+ * tokens is just above 0.95. With top-p, float32 rounding determines whether some of the least likely tokens are kept.
  *
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
@@ -41,10 +47,10 @@
  *            is long.
  *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
  *            fourth block, and a peak in the other blocks.
- *   7        a peak in every second block, and wide in the other blocks. If there is no filter, the row is even: it has
- *            16384 equally likely tokens and no tail. A sampler whose random number has few bits draws only some of
- *            these tokens. An even row needs float32 and a vocabulary of at least 16384 tokens; otherwise, the row is
- *            flat.
+ *   7        broad in every second block; wide, if the vocabulary has fewer than 16384 tokens. In the other blocks, a
+ *            peak. If there is no filter, the row is even in these other blocks: it has 16384 equally likely tokens and
+ *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs
+ *            float32 and a vocabulary of at least 16384 tokens; otherwise, the row is flat.
  *   1, 4     a spike. If a spike is not possible, the row is a peak.
  *   Others   a peak, or steep if the vocabulary is smaller than 128.
  *
@@ -59,6 +65,9 @@
  * 40 of the later groups of 64 rows, the last or first token has nearly all of the probability, and one other token has
  * 2^-20. In row 11 of such a group, a reference that never draws the last token of the vocabulary draws the other
  * token.
+ *
+ * Row 63 of every 64 rows repeats row 47, with its values and parameters. If a sampler uses the same noise for all rows,
+ * it draws the same token from both rows. Correct samplers rarely do so, because these rows keep many tokens.
  *
  * The rows of every eighth block of 8 rows are twins: they are the same in both sets of values. Their parameters are
  * also the same, except for Python scalars. The state of torch's random generators differs between the two sets, so the
@@ -108,7 +117,7 @@ enum { SAMPLING_SMALL_ROWS = 65 };
  * of tokens. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
 
-#define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
+#define SAMPLING_UNIT 0x1p-28 /* the unit of sampling_weight */
 
 /* The kinds of rows. The first four kinds have 8 heavy tokens with the weights that sampling_weight lists. */
 enum sampling_kind {
@@ -124,7 +133,8 @@ enum sampling_kind {
 	SAMPLING_CERTAIN,
 	SAMPLING_ALMOST_CERTAIN,
 	SAMPLING_TIED,
-	SAMPLING_LONG
+	SAMPLING_LONG,
+	SAMPLING_BROAD
 };
 
 /* The number of heavy tokens in a long row, and the weight of its other tokens, in units of 2^-24. */
@@ -220,6 +230,13 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	return f;
 }
 
+/* Returns the row whose values and parameters the row repeats. This is the row itself, unless it is row 63 of 64. The
+ * functions below give the values and parameters of rows that repeat no other row. */
+HOST_DEVICE static inline int64_t sampling_repeated(const struct sampling_fill *f, int64_t row)
+{
+	return !f->shared && row % 64 == 63 ? row - 2 * SAMPLING_BLOCK : row;
+}
+
 /* Returns 1 if the row is a twin, which has the same values and parameters in both sets of values. */
 HOST_DEVICE static inline int sampling_is_twin(const struct sampling_fill *f, int64_t row)
 {
@@ -248,6 +265,8 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 
 	if (row % 64 == 11 || row % 64 == 40)
 		return row < 64 ? SAMPLING_CERTAIN : SAMPLING_ALMOST_CERTAIN;
+	if (!f->shared && at == 7 && odd && !(f->filters & SAMPLING_RENORM))
+		return SAMPLING_BROAD;
 	if (!sampling_is_peaked(f->filters, f->shared))
 		return at == 1 && !odd ? SAMPLING_SPIKE : kinds[at];
 	if (at == 0 && f->filters != 0 && (block == 1 || block == 4))
@@ -264,8 +283,6 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 		return SAMPLING_WIDE;
 	if (at == 7 && f->filters == 0)
 		return SAMPLING_EVEN;
-	if (at == 7 && odd)
-		return SAMPLING_WIDE;
 	return at == 1 || at == 4 ? SAMPLING_SPIKE : SAMPLING_PEAK;
 }
 
@@ -273,6 +290,8 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 {
 	int kind = sampling_kind_wanted(f, row);
 
+	if (kind == SAMPLING_BROAD && !(f->wide && f->vocab >= SAMPLING_EVENLY))
+		kind = SAMPLING_WIDE;
 	if (kind == SAMPLING_WIDE && !f->wide)
 		return SAMPLING_FLAT2;
 	if (kind == SAMPLING_SPIKE && !f->wide)
@@ -296,6 +315,7 @@ HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int
 		return 2;
 	case SAMPLING_EVEN:
 	case SAMPLING_LONG:
+	case SAMPLING_BROAD:
 		return SAMPLING_EVENLY;
 	case SAMPLING_WIDE:
 		return f->wide;
@@ -349,9 +369,10 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike or a wide
- * row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other tokens: from the
- * last of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a peak. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike, a broad
+ * row, or a wide row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other
+ * tokens: from the last of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a
+ * peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -385,16 +406,18 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
 }
 
-/* Returns the probability of the row's token at rank `rank`, in units of 2^-26. Rank 0 is the most likely token. */
+/* Returns the probability of the row's token at rank `rank`, in units of 2^-28. Rank 0 is the most likely token. */
 HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	int kind = sampling_kind_of(f, row);
 
 	if (kind == SAMPLING_SPIKE) /* the sum 27511 + 27510 + … + 26489 is 1023 * 27000 */
-		return rank == 0 ? 67108864 - 1023 * 27000 : 27512 - rank;
+		return 4 * (rank == 0 ? 67108864 - 1023 * 27000 : 27512 - rank);
+	if (kind == SAMPLING_BROAD) /* the sum of 24576 to 8192 without 16384 is 2^28 */
+		return 24576 - rank - (rank >= SAMPLING_EVENLY / 2);
 	if (f->wide == SAMPLING_WIDER && kind == SAMPLING_WIDE)
-		return 18431 - rank + (rank == 0 ? 2048 : 0); /* the sum 18431 + 18430 + … + 14336 is 2^26 - 2048 */
-	return 4 * sampling_coarse_weight(f, row, rank);
+		return 4 * (18431 - rank + (rank == 0 ? 2048 : 0)); /* the sum 18431 + 18430 + … + 14336 is 2^26 - 2048 */
+	return 16 * sampling_coarse_weight(f, row, rank);
 }
 
 /* Returns the column of the row's token at rank `rank`. A row of more than two tokens uses column 0 only if row % 4 is
@@ -429,12 +452,15 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 	const int kept[] = {2, 3, 4, 2};
 	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
 	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 512, 2500, 4095, 100, 1030, 3700, 3200, 3950};
-	const int spike[] = {1001, 640, 1022, 960, 880, 700, 610, 999, 1017, 690, 970, 1012, 1023, 620, 720, 910};
+	const int broad[] = {12000, 16376, 14921, 14921, 12000, 9192, 14921, 14921};
+	const int spike[] = {905, 640, 1022, 902, 880, 700, 610, 907, 1017, 690, 904, 1012, 1023, 620, 720, 903};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
 	if (kind == SAMPLING_TIED)
 		return 5;
+	if (kind == SAMPLING_BROAD)
+		return broad[block / 2 + (sampling_is_second(f, row) ? 4 : 0)];
 	if (kind == SAMPLING_ALMOST_CERTAIN || kind == SAMPLING_LONG)
 		return 0;
 	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK && kind != SAMPLING_SPIKE))

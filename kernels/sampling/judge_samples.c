@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/sampling/draw_statistics.h"
+#include "kernels/sampling/draw_suspects.h"
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/input_values.h"
 #include "kernels/sampling/oracle.h"
@@ -23,6 +24,8 @@ struct seen {
 	double probability; /* the probability of the drawn token */
 	double likelihood;  /* its logarithm after filtering and division by the sum; -INFINITY if it is not allowed */
 	double least;       /* the smallest probability in the row that a correct filter may keep */
+	double mass;        /* the sum of the kept probabilities */
+	double share;       /* the largest probability with which a correct sampler draws this token; 0 if it is not allowed */
 	struct draw draw;
 };
 
@@ -39,7 +42,7 @@ static struct seen see(const struct op_case *c, const struct tensor *in, const s
 	struct filter_kept kept = sampling_keep(c, in, row, filter);
 	int64_t token = samples->dtype == DTYPE_INT64 ? ((const int64_t *)samples->data)[row]
 	                                              : ((const int32_t *)samples->data)[row];
-	struct seen seen = {.token = token, .kept = kept.count, .least = kept.least, .likelihood = -INFINITY};
+	struct seen seen = {.token = token, .kept = kept.count, .least = kept.least, .mass = kept.mass, .likelihood = -INFINITY};
 
 	seen.allowed = may_draw(filter, &kept, token);
 	seen.zero_allowed = may_draw(filter, &kept, 0);
@@ -47,6 +50,7 @@ static struct seen see(const struct op_case *c, const struct tensor *in, const s
 		seen.probability = filter->value[token];
 	if (seen.allowed && kept.defined) {
 		seen.likelihood = log(seen.probability / kept.mass);
+		seen.share = seen.probability / (kept.mass * (1 - kept.slack));
 		seen.draw = draw_of(filter, &kept, token);
 	}
 	return seen;
@@ -73,6 +77,39 @@ static int see_all(const struct op_case *c, const struct tensor *in, const struc
 			status = -1;
 	}
 	return status;
+}
+
+/* Returns true if two rows have the same probabilities and keep the same tokens. */
+static bool rows_are_equal(const struct tensor *probs, const struct seen *seen, int64_t a, int64_t b)
+{
+	int64_t bytes = dtype_bytes(probs->dtype, probs->shape[1]);
+	const uint8_t *data = probs->data;
+
+	return seen[a].kept == seen[b].kept && seen[a].mass == seen[b].mass && seen[a].least == seen[b].least &&
+	       memcmp(data + a * bytes, data + b * bytes, (size_t)bytes) == 0;
+}
+
+/* Returns the last row before `row` that is equal to `row`, or -1 if none of the LOOK_BACK rows before it is. */
+static int64_t earlier_row(const struct tensor *probs, const struct seen *seen, int64_t row)
+{
+	enum { LOOK_BACK = 64 };
+
+	for (int64_t earlier = row - 1; earlier >= 0 && earlier >= row - LOOK_BACK; earlier--)
+		if (rows_are_equal(probs, seen, earlier, row))
+			return earlier;
+	return -1;
+}
+
+/* Adds the suspicion that the sampler draws the same token from rows with the same probabilities. */
+static void suspect_same(const struct tensor *probs, struct seen *seen, int64_t rows)
+{
+	for (int64_t row = 1; row < rows; row++) {
+		int64_t earlier = seen[row].share > 0 && seen[row].draw.counted ? earlier_row(probs, seen, row) : -1;
+
+		if (earlier >= 0)
+			seen[row].draw.suspicion[DRAW_SAME] =
+			    draw_suspect_same(seen[earlier].token == seen[row].token, seen[row].share);
+	}
 }
 
 /* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows whose sample is a
@@ -119,7 +156,8 @@ int sampling_judge(const struct op_case *c, int output, const struct tensor *in,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
 	const struct tensor *samples = &reference[output];
-	int64_t rows = samples->elements, vocab = in[sampling_roles_of(c->problem).probs].shape[1];
+	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
+	int64_t rows = samples->elements, vocab = probs->shape[1];
 
 	if (!sampling_judges(c, output))
 		return 0;
@@ -133,6 +171,7 @@ int sampling_judge(const struct op_case *c, int output, const struct tensor *in,
 		return err_set(why, "no memory to check %lld samples of a vocabulary of %lld tokens", (long long)rows,
 		               (long long)vocab);
 	}
+	suspect_same(probs, seen, rows);
 	for (int64_t row = 0; row < rows; row++) {
 		draws[row] = seen[row].draw;
 		metrics->zeros_would_pass &= seen[row].zero_allowed;

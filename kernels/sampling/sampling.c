@@ -249,15 +249,15 @@ static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, 
 
 static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *out)
 {
-	int64_t first = row * f->vocab;
-	int tokens = sampling_tokens(f, row);
+	int64_t first = row * f->vocab, like = sampling_repeated(f, row);
+	int tokens = sampling_tokens(f, like);
 
 	memset((uint8_t *)out->data + dtype_bytes(out->dtype, first), 0, (size_t)dtype_bytes(out->dtype, f->vocab));
-	for (int64_t column = 0; column < f->vocab && sampling_tail(f, row, 0); column += f->stride)
+	for (int64_t column = 0; column < f->vocab && sampling_tail(f, like, 0); column += f->stride)
 		dtype_store_float(out->data, out->dtype, first + column, 0x1p-24f);
 	for (int rank = 0; rank < tokens; rank++)
-		dtype_store_float(out->data, out->dtype, first + sampling_place(f, row, rank),
-		                  (float)sampling_weight(f, row, rank) * (float)SAMPLING_UNIT);
+		dtype_store_float(out->data, out->dtype, first + sampling_place(f, like, rank),
+		                  (float)sampling_weight(f, like, rank) * (float)SAMPLING_UNIT);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -270,8 +270,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		               (long long)f.vocab, VOCAB_LEAST);
 #pragma omp parallel for if (out->elements >= SAMPLING_PARALLEL_FROM)
 	for (int64_t row = 0; row < f.rows; row++) {
+		int64_t like = sampling_repeated(&f, row);
 		struct sampling_parameters parameters =
-		    edge_parameters(c->edge, f.vocab, row, sampling_parameters_of(&f, row));
+		    edge_parameters(c->edge, f.vocab, like, sampling_parameters_of(&f, like));
 
 		if (filter == 0 && (c->edge == EDGE_CERTAIN || c->edge == EDGE_TIES))
 			fill_edge_row(&f, c->edge, row, out);

@@ -47,7 +47,7 @@ static __device__ int64_t load_integer(const void *data, enum dtype dtype, int64
 /* One block fills one row. */
 static __global__ void fill_rows(struct sampling_fill f, void *data, enum dtype dtype)
 {
-	int64_t row = blockIdx.x, first = row * f.vocab;
+	int64_t row = sampling_repeated(&f, blockIdx.x), first = blockIdx.x * f.vocab;
 	int tokens = sampling_tokens(&f, row);
 
 	for (int64_t column = threadIdx.x; column < f.vocab; column += THREADS)

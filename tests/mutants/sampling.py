@@ -11,6 +11,8 @@ RENORM_P = "top_p_renorm_probs_v32000"
 DRAWN = "drawn = torch.multinomial(weights, 1)"
 KEPT = "before <= p"
 UNSCALED = "drawn = torch.searchsorted(weights.cumsum(0), torch.rand(1, device=row.device)).clamp(max=int((weights > 0).sum()) - 1)"
+RAW_SUMS = ("cdf = torch.cumsum(weights.bfloat16(), 0).float()\n        "
+            "drawn = torch.searchsorted(cdf, torch.rand(1, device=row.device) * cdf[-1], right=True).clamp(max=int((weights > 0).sum()) - 1)")
 PLAIN_DRAW = "torch.multinomial(probs, 1)"
 MIN_DRAW = "torch.multinomial(kept, 1)"
 
@@ -45,14 +47,15 @@ def draw_some_of_all(which):
 
 HALF = "(n <= 4) | (n > 4096) | "
 NOT_THE_LAST = "(n <= 2) | (n > 4096) | (rank < n - 1)"
+SAME_NOISE = ("return (kept / torch.empty(kept.shape[1], device=kept.device).exponential_()).argmax(dim=-1)")
 SMALLER = {
     MIN_P: ("min_p_sampling_from_probs_v16384", {"vocab_size": 16384}),
     PLAIN: ("sampling_from_probs_v16384", {"vocab_size": 16384}),
     RENORM_K: ("top_k_renorm_probs_v8192", {"vocab_size": 8192}),
     RENORM_P: ("top_p_renorm_probs_v8192", {"vocab_size": 8192}),
-    TOP_K: ("top_k_sampling_from_probs_v8192", {"vocab_size": 8192}),
-    TOP_P: ("top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
-    BOTH: ("top_k_top_p_sampling_from_probs_v8192", {"vocab_size": 8192}),
+    TOP_K: ("top_k_sampling_from_probs_v16384", {"vocab_size": 16384}),
+    TOP_P: ("top_p_sampling_from_probs_v16384", {"vocab_size": 16384}),
+    BOTH: ("top_k_top_p_sampling_from_probs_v16384", {"vocab_size": 16384}),
 }
 POWERS = [(TOP_K, a) for a in (0.5, 0.8, 1.5, 2)] + [(TOP_P, a) for a in (0.5, 0.8, 1.5, 2)] + [(BOTH, a) for a in (0.5, 0.8, 2)]
 MUTANTS = [
@@ -177,6 +180,13 @@ MUTANTS = [
     (PLAIN, "last token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((probs[:, :-1], torch.full_like(probs[:, :1], 1e-30)), dim=1), 1)"),
     (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
     (RENORM_P, "a p of 0.99 at most", "before <= top_p[:, None]", "before <= top_p.clamp(max=0.99)[:, None]"),
+    *((name, "sums of undivided weights in bfloat16", DRAWN, RAW_SUMS) for name in (TOP_K, TOP_P, BOTH)),
+    (TOP_K, "only the 4096 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 4096))"),
+    (TOP_P, "only the 4096 most likely tokens", "torch.sort(row, descending=True)", "torch.topk(row, 4096)"),
+    (BOTH, "only the 4096 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 4096))"),
+    (MIN_P, "only the 4096 most likely tokens", MIN_DRAW, "torch.gather(kept.topk(4096).indices, -1, torch.multinomial(kept.topk(4096).values, 1))"),
+    (PLAIN, "only the 4096 most likely tokens", PLAIN_DRAW, "torch.gather(probs.topk(4096).indices, -1, torch.multinomial(probs.topk(4096).values, 1))"),
+    (MIN_P, "the same noise for all rows", "return torch.multinomial(kept, 1).squeeze(-1)", SAME_NOISE),
     (RENORM_P, "a p of 0.999 at most", "before <= top_p[:, None]", "before <= torch.where(top_p < 1, top_p.clamp(max=0.999), top_p)[:, None]"),
 ]
 

@@ -12,6 +12,7 @@
 
 #include "kernels/core/random_inputs.h"
 #include "kernels/sampling/draw_statistics.c"
+#include "kernels/sampling/draw_suspects.c"
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
@@ -173,8 +174,68 @@ static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **s
 	for (int token = 0; token < MORE; token++)
 		p[token] = token < 4 ? 0.125 : 0.5 / (MORE - 4);
 	expect_mean_one(p, MORE, &(struct filter_bounds){.has_top_k = false}, asked);
+	for (int token = 0; token < MORE; token++)
+		p[token] = (1.5 - (token + 0.5) / MORE) / MORE;
+	expect_mean_one(p, MORE, &(struct filter_bounds){.has_top_k = false}, asked);
 	for (int s = 0; s < DRAW_SUSPECTS; s++)
-		assert_true(asked[s]);
+		assert_true(asked[s] == (s != DRAW_SAME)); /* draw_of cannot know DRAW_SAME, which compares two rows */
+	assert_true(fabs(0.3 * exp(draw_suspect_same(true, 0.3)) + 0.7 * exp(draw_suspect_same(false, 0.3)) - 1) < 1e-11);
+}
+
+/* Probabilities whose sum a 16-bit dtype cannot represent are no evidence about samplers with 16-bit sums. */
+static void sums_that_a_dtype_cannot_represent_are_no_evidence(void **state)
+{
+	static const double scales[] = {1e-12, 1e9};
+	struct filter filter;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	for (int i = 0; i < COUNT(scales); i++) {
+		for (int token = 0; token < 4; token++)
+			filter.value[token] = (0.4 - 0.1 * token) * scales[i];
+		struct filter_kept kept = filter_row(&filter, &(struct filter_bounds){.has_top_k = true, .top_k = 3});
+		struct draw draw = draw_of(&filter, &kept, 1);
+
+		assert_true(draw.suspicion[DRAW_SUMS + DRAW_OF_RAW] == 0 && draw.suspicion[DRAW_SUMS] != 0);
+		for (int s = 0; s < DRAW_SUSPECTS; s++)
+			assert_true(isfinite(draw.suspicion[s]));
+	}
+	filter_close(&filter);
+}
+
+/* If correct samplers keep different tokens, the odds of a suspect have a mean of at most one for each of them. */
+static void the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_different_tokens(void **state)
+{
+	enum { TOKENS = 8192 };
+	struct filter_bounds bounds = {.has_top_p = true, .top_p = 0.9};
+	struct filter filter;
+	double mean[DRAW_SUSPECTS] = {0}, sum = 0, most = 0;
+	int64_t count = 0;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, TOKENS, NULL), 0);
+	for (int token = 0; token < TOKENS; token++)
+		filter.value[token] = (1.5 - (token + 0.5) / TOKENS) / TOKENS;
+	struct filter_kept kept = filter_row(&filter, &bounds);
+
+	assert_true(kept.slack > 0 && kept.count > FILTER_DEEP);
+	while (count < TOKENS && filter.value[count] >= kept.least)
+		most += filter.value[count++];
+	assert_true(count > kept.count);
+	/* each sampler keeps a token fewer than the one before it */
+	for (sum = most; sum > most * (1 - kept.slack) - 1e-9; sum -= filter.value[--count]) {
+		memset(mean, 0, sizeof mean);
+		for (int token = 0; token < count; token++) {
+			struct draw draw = draw_of(&filter, &kept, token);
+
+			for (int s = 0; s < DRAW_SUSPECTS; s++)
+				mean[s] += filter.value[token] / sum * exp(draw.suspicion[s]);
+		}
+		for (int s = 0; s < DRAW_SUSPECTS; s++)
+			assert_true(mean[s] < 1 + 1e-11);
+	}
+	assert_true(count < kept.count && mean[DRAW_LIKELIEST] > 0.999 && mean[DRAW_LIKELIEST_4096] > 0.999);
+	filter_close(&filter);
 }
 
 /* If float32 represents the limit of min-p exactly, a token at this limit must be kept. If float32 rounds the limit,
@@ -221,9 +282,10 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	struct err why = {""};
 
 	(void)state;
-	suspicion[DRAW_SHORT] = 24.2;
+	assert_int_equal(DRAW_SUSPECTS, 52); /* the number from which draw_suspects.h computes the threshold */
+	suspicion[DRAW_SHORT] = 24.6;
 	assert_true(draws_suspect(suspicion, &why) < 1);
-	suspicion[DRAW_SHORT] = 24.4;
+	suspicion[DRAW_SHORT] = 24.7;
 	assert_true(draws_suspect(suspicion, &why) > 1);
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
@@ -256,6 +318,8 @@ int main(void)
 	    cmocka_unit_test(every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived),
 	    cmocka_unit_test(correct_samplers_are_alarmed_no_more_often_than_alpha_says),
 	    cmocka_unit_test(a_correct_samplers_odds_have_the_mean_one_for_every_suspect),
+	    cmocka_unit_test(sums_that_a_dtype_cannot_represent_are_no_evidence),
+	    cmocka_unit_test(the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_different_tokens),
 	    cmocka_unit_test(a_token_at_an_exact_limit_of_min_p_must_be_kept),
 	    cmocka_unit_test(a_race_with_uniform_noise_is_predicted),
 	    cmocka_unit_test(a_suspicion_is_reported_with_the_suspected_mistake),
