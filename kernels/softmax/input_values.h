@@ -5,7 +5,7 @@
  *   0  8 * noise.
  *   1  128 + 8 * noise: exponentials overflow unless the maximum is subtracted first.
  *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
- *      anywhere. If row % 16 is 10: noise / 8, and one element of 17.625, both multiplied by a temperature that all
+ *      anywhere. If row % 32 is 26: noise / 8, and one element of 17.625, both multiplied by a temperature that all
  *      rows share. Each of the other exponentials, relative to the largest, rounds to 0 in float16, but 128 000 of
  *      them are 0.3 % of the sum.
  *   3  4 * noise, with half of the elements masked with -infinity.
@@ -114,7 +114,7 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 1:
 		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
 	case 2:
-		if (row % 16 == 10 && !f->second)
+		if (row % 32 == 26 && !f->second)
 			return (chosen ? 17.625f : noise / 8) * f->temperature;
 		return !chosen ? 4 * noise : f->second ? 128 * softmax_nearness(f) : 40;
 	case 3:
@@ -155,7 +155,7 @@ static inline float softmax_temperature_of(const struct softmax_fill *f, int exa
 
 	if (row == 0)
 		return temperatures[f->second ? 11 : 0];
-	if (row % 16 == 10 && !f->second)
+	if (row % 32 == 26 && !f->second)
 		return 1;
 	if (row % 8 == 6)
 		return tiny[random % 4] * factor;
