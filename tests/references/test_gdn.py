@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3295369f78ff965402e63447307b3faa
+# reftest-body: c449ddb1893981601758af3add1aabd6
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -299,8 +299,8 @@ import torch.nn.functional as F
 def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, scale, use_qk_l2norm, disable_state_update):
     q, k = q.float(), k.float()
     if use_qk_l2norm:
-        q = q / q.norm(dim=-1, keepdim=True)
-        k = k / k.norm(dim=-1, keepdim=True)
+        q = F.normalize(q, dim=-1)
+        k = F.normalize(k, dim=-1)
     heads = torch.arange(v.shape[2], device=v.device) // (v.shape[2] // q.shape[2])
     scale = scale or 1 / math.sqrt(q.shape[3])
     decay = torch.exp(-torch.exp(A_log) * F.softplus(a.float() + dt_bias))
