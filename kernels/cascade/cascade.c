@@ -126,9 +126,9 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* One case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels. Another case has MOST_TOKENS
- * tokens, one more than such a multiple. MOST_STATES is not a multiple of any usual block size. A case with MOST_STATES
+ * tokens, one more than such a multiple. So is MOST_STATES. A case with MOST_STATES
  * states for each token has FEW_TOKENS tokens. */
-enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 33 };
+enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 257 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
@@ -275,7 +275,8 @@ static double s_of(const struct tensor *s, int64_t at)
 
 enum mistake {
 	NO_MISTAKE, NATURAL, NATURAL_WEIGHTS, NATURAL_SUM, NATURAL_READ, ROUNDED_WEIGHTS, NOT_DIVIDED, AVERAGED, LARGEST_ALONE,
-	LAST_LEFT_OUT, FIRST_8, FIRST_16, FIRST_32, LARGEST_S, SUM_OF_S, FIRST_ONLY, MASK_FOR_V, MASK_FOR_S, MASKED_ZERO
+	LAST_LEFT_OUT, FIRST_8, FIRST_16, FIRST_32, FIRST_64, FIRST_128, FIRST_256, LARGEST_S, SUM_OF_S, FIRST_ONLY, MASK_FOR_V,
+	MASK_FOR_S, MASKED_ZERO
 };
 
 #define LN_2 0.69314718055994530942
@@ -329,6 +330,9 @@ static const struct op_mistake mistakes[] = {
     {.says = "only the first 8 states were merged", .in_oracle = FIRST_8},
     {.says = "only the first 16 states were merged", .in_oracle = FIRST_16},
     {.says = "only the first 32 states were merged", .in_oracle = FIRST_32},
+    {.says = "only the first 64 states were merged", .in_oracle = FIRST_64},
+    {.says = "only the first 128 states were merged", .in_oracle = FIRST_128},
+    {.says = "only the first 256 states were merged", .in_oracle = FIRST_256},
     {.says = "the mask was ignored for v", .in_oracle = MASK_FOR_S},
     {.says = "the mask was ignored for the log-sum-exp", .in_oracle = MASK_FOR_V},
     {.says = "v was 0 where the mask is false", .in_oracle = MASKED_ZERO},
@@ -357,7 +361,7 @@ static double merge_states(const struct op_case *c, const struct tensor *in, int
 
 	if (c->mistake == LAST_LEFT_OUT || c->mistake == FIRST_ONLY)
 		states = c->mistake == FIRST_ONLY || states < 2 ? 1 : states - 1;
-	if (c->mistake >= FIRST_8 && c->mistake <= FIRST_32 && states > 8 << (c->mistake - FIRST_8))
+	if (c->mistake >= FIRST_8 && c->mistake <= FIRST_256 && states > 8 << (c->mistake - FIRST_8))
 		states = 8 << (c->mistake - FIRST_8);
 	for (int64_t i = 0; i < states; i++)
 		most = fmax(most, s_of(&in[roles.s[many ? 0 : i]], place(&e, many, token, head, i)));

@@ -65,6 +65,7 @@ MUTANTS = [
     (PLACE, "the other state multiplied by the mask", "v.copy_(torch.where(mask[:, None, None], sum_of_both.to(v.dtype), v))",
      "v.copy_((sum_of_both * mask[:, None, None] + v.float() * ~mask[:, None, None]).to(v.dtype))"),
     (MANY, "truncated, not rounded", "return merged.to(v.dtype)", "return ((merged).contiguous().view(torch.int32) & -65536).view(torch.float32).to(v.dtype)"),
+    *((MANY, f"the first {n} states alone", "natural = s * math.log(2)", f"s, v = s[:, :{n}], v[:, :{n}]\n    natural = s * math.log(2)") for n in (64, 256)),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
@@ -92,5 +93,7 @@ DIAGNOSES = {
     "values of the other limited to 65504": "'v_b' was clamped to magnitudes of at most 65504$",
     "the first eight states alone": "only the first 8 states were merged",
     "the first sixteen states alone": "only the first 16 states were merged",
+    "the first 64 states alone": "only the first 64 states were merged",
+    "the first 256 states alone": "only the first 256 states were merged",
     "log-sum-exps limited to -10000 below": "(was|were) clamped to magnitudes of at most 10000",
 }

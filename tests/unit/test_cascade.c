@@ -36,7 +36,7 @@ static const struct op_problem problems[] = {
     PROBLEM("merge_states_h8_d64", "cascade", axes, many, merged),
     PROBLEM("merge_states_f32", "cascade", axes, many_wide, merged_wide),
 };
-enum { MASKED = 3, MANY = 4 };
+enum { MASKED = 3, MANY = 4, MOST = 300 }; /* MOST: more states than any case has */
 
 enum mistake {
 	NONE,
@@ -114,7 +114,7 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 	struct cascade_roles roles = cascade_roles_of(t->problem);
 	struct cascade_extent e = cascade_extent_of(&t->c);
 	int64_t states = mistake == EIGHT_STATES_AT_MOST && e.states > 8 ? 8 : e.states - (mistake == LAST_STATE_LEFT_OUT), at = token * e.heads + head;
-	float most = mistake == LARGEST_FROM_ZERO ? 0 : -INFINITY, sum = 0, total = 0, weight[64];
+	float most = mistake == LARGEST_FROM_ZERO ? 0 : -INFINITY, sum = 0, total = 0, weight[MOST];
 
 	for (int64_t i = 0; i < states; i++)
 		most = fmaxf(most, s_of(t, token, head, i, mistake));
