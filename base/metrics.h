@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { METRICS_WORST = 5, METRICS_EVIDENCE = 52 };
+enum { METRICS_WORST = 5, METRICS_EVIDENCE = 402 };
 
 struct worst {
 	int64_t index;                       /* flat, row-major index of the element */

@@ -4,10 +4,14 @@
 #include <stdio.h>
 
 
-enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
-enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
+enum { BY = 3, TALLIES = DRAWS_TALLIES - DRAWS_GRIDS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
+enum { QUESTIONS = 2 * DRAWS_TALLIES * (SPLITS - 1) };
 
-static const double false_alarm = 4e-10; /* alpha: the probability of a false alarm for a set of draws */
+/* DRAW_ANY stands for the rows of all kinds. Their draws are counted in the first ANY_WAYS ways. */
+enum { DRAW_ANY = DRAW_SHAPES, ANY_WAYS = 2 };
+_Static_assert(TALLIES == BY * (DRAW_SHAPES * DRAWS_WAYS + ANY_WAYS), "each kind of rows, filter and way has a tally");
+
+static const double false_alarm = 3e-10; /* alpha: the probability of a false alarm for a set of draws */
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
@@ -22,11 +26,10 @@ static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
      "a token in the third quarter of the probability mass (most likely tokens first)",
      "a token in the last quarter of the probability mass (most likely tokens first)"},
 };
-static const char *const shape_names[DRAW_SHAPES] = {
-    "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
-    "in which many tokens are kept"};
-static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
-                                         " and top-p decides which tokens are kept"};
+static const char *const shape_names[DRAW_ANY + 1] = {
+    " in which no token has a probability of 0.55 or more", " in which one token has a probability of 0.55 or more",
+    " in which many tokens are kept", ""};
+static const char *const by_names[BY] = {"", "top-k decides which tokens are kept", "top-p decides which tokens are kept"};
 
 static int bucket_at(int64_t index)
 {
@@ -153,18 +156,62 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	return draw;
 }
 
-struct tally {
-	double rows, slack;
-	double observed[DRAWS_BUCKETS], expected[DRAWS_BUCKETS];
-};
+/* The index of the tally of the rows of a shape in which a filter (0: any) determines the last kept token. The tallies
+ * that count draws by their position in a cell are the last. */
+static int tally_index(int shape, int by, int way)
+{
+	return shape == DRAW_ANY ? DRAW_SHAPES * BY * DRAWS_WAYS + by * ANY_WAYS + way : (shape * BY + by) * DRAWS_WAYS + way;
+}
 
-static void add(struct tally *tally, const struct draw *draw, int bucket, const double share[DRAWS_BUCKETS])
+static void add(struct draws_tally *tally, const struct draw *draw, int bucket, const double share[DRAWS_BUCKETS])
 {
 	tally->rows++;
 	tally->slack += draw->slack;
 	tally->observed[bucket]++;
 	for (int b = 0; b < DRAWS_BUCKETS; b++)
 		tally->expected[b] += share[b];
+}
+
+/* Counts the draw in the tallies of its shape (or DRAW_ANY) and way. */
+static void add_by(struct draws *sum, const struct draw *draw, int shape, int way)
+{
+	add(&sum->tallies[tally_index(shape, 0, way)], draw, draw->bucket[way], draw->share[way]);
+	if (draw->by != FILTER_BY_NONE)
+		add(&sum->tallies[tally_index(shape, draw->by, way)], draw, draw->bucket[way], draw->share[way]);
+}
+
+struct draws draws_count(const struct draw *draws, int64_t count)
+{
+	struct draws sum = {0};
+
+	for (int64_t i = 0; i < count; i++) {
+		const struct draw *draw = &draws[i];
+
+		for (int way = 0; draw->counted && way < draw->ways; way++) {
+			add_by(&sum, draw, draw->shape, way);
+			if (way < ANY_WAYS)
+				add_by(&sum, draw, DRAW_ANY, way);
+		}
+		for (int grid = 0; draw->gridded && grid < DRAWS_GRIDS; grid++)
+			add(&sum.tallies[TALLIES + grid], draw, draw->cell[grid], draw->cell_share[grid]);
+		for (int who = 0; who < DRAW_SUSPECTS; who++)
+			sum.suspicion[who] += draw->suspicion[who];
+	}
+	return sum;
+}
+
+void draws_add(struct draws *sum, const struct draws *more)
+{
+	for (int i = 0; i < DRAWS_TALLIES; i++) {
+		sum->tallies[i].rows += more->tallies[i].rows;
+		sum->tallies[i].slack += more->tallies[i].slack;
+		for (int b = 0; b < DRAWS_BUCKETS; b++) {
+			sum->tallies[i].observed[b] += more->tallies[i].observed[b];
+			sum->tallies[i].expected[b] += more->tallies[i].expected[b];
+		}
+	}
+	for (int who = 0; who < DRAW_SUSPECTS; who++)
+		sum->suspicion[who] += more->suspicion[who];
 }
 
 static double term(double x, double mean)
@@ -181,7 +228,7 @@ static double divergence(double x, double mean)
  * counted. */
 struct worst_split {
 	double margin;
-	const struct tally *tally;
+	const struct draws_tally *tally;
 	int shape, by, way, split; /* way: -1 for the tallies that count draws by their position in a cell */
 	double observed, expected;
 };
@@ -229,13 +276,14 @@ static void explain(const struct worst_split *worst, struct err *why)
 			at += (size_t)snprintf(drawn + at, sizeof drawn - at, "%s%s", at > 0 ? " or " : "",
 			                       bucket_names[way][b]);
 	err_set(why,
-	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s (expected: "
+	        "the samples do not follow the filtered probabilities: of %.0f rows%s%s%s, %.1f %% drew %s (expected: "
 	        "%.1f %%); a correct sampler deviates this much in fewer than one case in 10^9",
-	        worst->tally->rows, shape_names[worst->shape], by_names[worst->by], 100 * worst->observed, drawn,
-	        100 * worst->expected);
+	        worst->tally->rows, shape_names[worst->shape],
+		worst->by == 0 ? "" : worst->shape == DRAW_ANY ? " in which " : " and ", by_names[worst->by],
+	        100 * worst->observed, drawn, 100 * worst->expected);
 }
 
-static void look(const struct tally *tally, int shape, int by, int way, struct worst_split *worst, double *distance)
+static void look(const struct draws_tally *tally, int shape, int by, int way, struct worst_split *worst, double *distance)
 {
 	for (int split = 1; tally->rows > 0 && split < SPLITS; split++) {
 		double observed = side(tally->observed, split) / tally->rows;
@@ -248,33 +296,17 @@ static void look(const struct tally *tally, int shape, int by, int way, struct w
 	}
 }
 
-struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why)
+struct draws_verdict draws_judge(const struct draws *draws, struct err *why)
 {
-	struct tally tallies[DRAW_SHAPES][BY][DRAWS_WAYS] = {0};
-	struct tally grids[DRAWS_GRIDS] = {0};
 	struct draws_verdict verdict = {0};
 	struct worst_split worst = {0};
 
-	for (int64_t i = 0; i < count; i++) {
-		const struct draw *draw = &draws[i];
-
-		for (int way = 0; draw->counted && way < draw->ways; way++) {
-			add(&tallies[draw->shape][0][way], draw, draw->bucket[way], draw->share[way]);
-			if (draw->by != FILTER_BY_NONE)
-				add(&tallies[draw->shape][draw->by][way], draw, draw->bucket[way], draw->share[way]);
-		}
-		for (int grid = 0; draw->gridded && grid < DRAWS_GRIDS; grid++)
-			add(&grids[grid], draw, draw->cell[grid], draw->cell_share[grid]);
-		for (int s = 0; s < DRAW_SUSPECTS; s++)
-			verdict.suspicion[s] += draw->suspicion[s];
-	}
 	for (int grid = 0; grid < DRAWS_GRIDS; grid++)
-		look(&grids[grid], 0, 0, -1, &worst, &verdict.distance);
-	for (int i = 0; i < TALLIES; i++) {
-		int shape = i / (BY * DRAWS_WAYS), by = i / DRAWS_WAYS % BY, way = i % DRAWS_WAYS;
-
-		look(&tallies[shape][by][way], shape, by, way, &worst, &verdict.distance);
-	}
+		look(&draws->tallies[TALLIES + grid], 0, 0, -1, &worst, &verdict.distance);
+	for (int shape = 0; shape <= DRAW_ANY; shape++)
+		for (int by = 0; by < BY; by++)
+			for (int way = 0; way < (shape == DRAW_ANY ? ANY_WAYS : DRAWS_WAYS); way++)
+				look(&draws->tallies[tally_index(shape, by, way)], shape, by, way, &worst, &verdict.distance);
 	verdict.margin = worst.margin;
 	if (verdict.margin > 1)
 		explain(&worst, why);

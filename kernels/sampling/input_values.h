@@ -88,8 +88,9 @@
  * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
  * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens. In these blocks, if a
  * reference does not renormalise the probabilities after top-k, it keeps at least one token too many. In block 3, p is
- * 1, and only top-k drops tokens. Rows of the second set with an even index are an exception: in these rows, k is the
- * size of the vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For
+ * 1, and only top-k drops tokens, except in rows with an even index. In the first set, k is 3 in these rows, and p is
+ * often below 1/2: top-p keeps one token, and would keep two without top-k. In the second set, k is the size of the
+ * vocabulary, and p is 2^-16. In block 7, k is the size of the vocabulary, and only top-p drops tokens. For
  * every combination of filters, rows of block 3 keep one token, except peaks and spikes, which keep as many tokens as in other
  * blocks. With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar, all rows share this
  * parameter, and its value determines which tokens a row keeps. The parameter has different values in the two sets.
@@ -570,8 +571,9 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 {
 	struct sampling_parameters parameters = {f->vocab, 1, 0};
 	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
-	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),
-	    from = both ? sampling_from(f, row, kept) : kept;
+	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P);
+	int narrow = both && block == 3 && kept == 1 && row % 2 == 0 && sampling_tokens(f, row) > 2 && !sampling_is_second(f, row);
+	int from = narrow ? 3 : both ? sampling_from(f, row, kept) : kept;
 
 	if (f->shared)
 		return sampling_shared(f->filters, f->second, f->rows);
@@ -581,7 +583,7 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	}
 	if (!both || block != 7)
 		parameters.top_k = from;
-	if (!both || block != 3)
+	if (!both || block != 3 || narrow)
 		parameters.top_p = sampling_p(f, row, kept, both && block != 7 ? from : 0);
 	if (both && block == 3 && kept == 1 && sampling_is_second(f, row) && row % 2 == 0) {
 		parameters.top_k = f->vocab;

@@ -12,7 +12,7 @@
 #include "kernels/sampling/input_values.h"
 #include "kernels/sampling/oracle.h"
 
-_Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
+_Static_assert(sizeof(struct draws) <= sizeof((struct metrics){0}.evidence), "metrics must have room for the draws");
 
 /* If a reference draws the same tokens with another seed, it fails, unless a correct reference would do so with a
  * probability above false_sameness. */
@@ -178,11 +178,12 @@ int sampling_judge(const struct op_case *c, int output, const struct tensor *in,
 		metrics->log_likelihood += seen[row].likelihood;
 	}
 	int64_t wrong = judge_tokens(seen, vocab, &truth[output], metrics, why);
-	struct draws_verdict verdict = draws_judge(draws, rows, wrong == 0 ? why : NULL);
+	struct draws sum = draws_count(draws, rows);
+	struct draws_verdict verdict = draws_judge(&sum, wrong == 0 ? why : NULL);
 	bool reported = wrong > 0 || verdict.margin > 1, alone = c->contents == CONTENTS_FIRST;
-	double suspected = alone ? draws_suspect(verdict.suspicion, reported ? NULL : why) : 0;
+	double suspected = alone ? draws_suspect(sum.suspicion, reported ? NULL : why) : 0;
 
-	memcpy(metrics->evidence, verdict.suspicion, sizeof verdict.suspicion);
+	memcpy(metrics->evidence, &sum, sizeof sum);
 	metrics->hits = rows - wrong;
 	metrics->margin = wrong > 0 ? (double)INFINITY : fmax(verdict.margin, suspected);
 	metrics->max_abs = metrics->mean_abs = verdict.distance;
@@ -232,14 +233,15 @@ int sampling_judge_both(const struct op_case *const *c, int output, const struct
                       const struct metrics *const *metrics, struct err *why)
 {
 	const struct op_case *first = c[CONTENTS_FIRST];
-	double suspicion[DRAW_SUSPECTS];
+	struct draws sum, more;
 
 	(void)output;
 	if (first->variant & SAMPLING_RENORM)
 		return 0;
-	for (int s = 0; s < DRAW_SUSPECTS; s++)
-		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
-	if (draws_suspect(suspicion, why) > 1)
+	memcpy(&sum, metrics[CONTENTS_FIRST]->evidence, sizeof sum);
+	memcpy(&more, metrics[CONTENTS_SECOND]->evidence, sizeof more);
+	draws_add(&sum, &more);
+	if (draws_suspect(sum.suspicion, why) > 1 || draws_judge(&sum, why).margin > 1)
 		return -1;
 	if (first->given != 0 || first->edge != 0) /* a case of a workload or of --edge may have no rows that are the
 						    * same in both sets */

@@ -147,14 +147,15 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* The values of op_case.edge, in the order of the table `edges`. */
-enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
+enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_LARGE_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
 
 static const struct op_edge edges[] = {
     {"no_rows", "if the input has no rows, the output has no samples"},
     {"one_row", "a batch of one row is filtered with the parameters of this row"},
     {"certain", "every filter keeps a token of probability 1"},
     {"ties", "tokens that are as likely as the last kept token may also be drawn"},
-    {"open_top_k", "a top-k that is 0, negative, or at least the size of the vocabulary keeps every token"},
+    {"open_top_k", "a top-k that is 0, negative, or the size of the vocabulary keeps every token"},
+    {"large_top_k", "a top-k that is larger than the vocabulary keeps every token"},
     {"open_top_p", "a top-p of 0 keeps only the most likely token, and a top-p of 1 keeps all tokens"},
     {"open_min_p", "a min-p of 0 keeps all tokens, and a min-p of 1 keeps only the most likely token"},
     {NULL, NULL},
@@ -163,11 +164,12 @@ static const struct op_edge edges[] = {
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
 	static const int needs[] = {[EDGE_OPEN_TOP_K] = SAMPLING_TOP_K,
+	                            [EDGE_LARGE_TOP_K] = SAMPLING_TOP_K,
 	                            [EDGE_OPEN_TOP_P] = SAMPLING_TOP_P,
 	                            [EDGE_OPEN_MIN_P] = SAMPLING_MIN_P};
 	/* If several tokens may be drawn, there are enough rows to detect a reference that never draws half of them. */
 	static const int64_t edge_rows[] = {[EDGE_NO_ROWS] = 0, [EDGE_ONE_ROW] = 1, [EDGE_CERTAIN] = 8,
-	                                    [EDGE_TIES] = 192, [EDGE_OPEN_TOP_K] = 192, [EDGE_OPEN_TOP_P] = 192,
+	                                    [EDGE_TIES] = 192, [EDGE_OPEN_TOP_K] = 192, [EDGE_LARGE_TOP_K] = 192, [EDGE_OPEN_TOP_P] = 192,
 	                                    [EDGE_OPEN_MIN_P] = 192};
 	int rows = problem->inputs[sampling_roles_of(problem).probs].axis[0];
 
@@ -183,10 +185,12 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
-	const int64_t open_k[] = {0, vocab + 7, -1, vocab};
+	const int64_t open_k[] = {0, vocab, -1, vocab};
 
 	if (edge == EDGE_OPEN_TOP_K)
 		ordinary.top_k = open_k[row % 4];
+	if (edge == EDGE_LARGE_TOP_K)
+		ordinary.top_k = vocab + 7;
 	if (edge == EDGE_OPEN_TOP_P)
 		ordinary.top_p = row % 2 == 1 || sampling_may_tie(row) ? 1 : 0;
 	if (edge == EDGE_OPEN_MIN_P)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1c4451caa4c1acee71d91bcea30a98a3
+# reftest-body: 28bf7daf18d90f35692a0402ae9370f6
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -126,6 +126,7 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
         conftest.edge("one_row", batch_size=1),
         conftest.edge("certain", batch_size=8),
         conftest.edge("open_top_k", batch_size=192),
+        conftest.edge("large_top_k", batch_size=192),
     )
     RULES = conftest.rules(
         [  # renormalised
@@ -178,6 +179,7 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.edge("certain", batch_size=8),
         conftest.edge("ties", batch_size=192),
         conftest.edge("open_top_k", batch_size=192),
+        conftest.edge("large_top_k", batch_size=192),
     )
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
@@ -233,6 +235,7 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
         conftest.edge("certain", batch_size=8),
         conftest.edge("ties", batch_size=192),
         conftest.edge("open_top_k", batch_size=192),
+        conftest.edge("large_top_k", batch_size=192),
         conftest.edge("open_top_p", batch_size=192),
     )
     RULES = conftest.rules(

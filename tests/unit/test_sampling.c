@@ -802,7 +802,7 @@ static void right(struct trial *t)
 
 static void what_is_right_passes_at_every_edge(void **state)
 {
-	static const int edges[] = {4, 5, 5, 6, 5, 6, 5, 5, 4, 4, 5};
+	static const int edges[] = {4, 6, 5, 7, 5, 7, 5, 6, 5, 4, 6};
 
 	(void)state;
 	assert_int_equal(COUNT(edges), COUNT(problems));
@@ -851,7 +851,7 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 	static const struct edge_mistake wrong[] = {
 	    {NO_K_FOR_ONE, "open_top_k", BY_K},
 	    {NO_K_FOR_ONE, "open_top_k", SCALARS},
-	    {LARGE_K_FOR_ONE, "open_top_k", BY_K_P},
+	    {LARGE_K_FOR_ONE, "large_top_k", BY_K_P},
 	    {NO_K_FOR_ONE, "open_top_k", RENORM_K},
 	    {NO_P_FOR_ALL, "open_top_p", BY_P},
 	    {NO_P_FOR_ALL, "open_top_p", SCALAR_P},
