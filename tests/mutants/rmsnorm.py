@@ -69,6 +69,10 @@ MUTANTS = [
     ("rmsnorm_h128", "weights limited to 64", "normed * weight.float()", "normed * weight.float().clamp(-64, 64)"),
     ("fused_add_rmsnorm_h5120", "weights limited to 1000", "* weight.float()", "* weight.float().clamp(-1000, 1000)"),
     ("rmsnorm_h2048", "truncated, not rounded", "return (normed * weight.float()).to(hidden_states.dtype)", "return ((normed * weight.float()).contiguous().view(torch.int32) & -65536).view(torch.float32).to(hidden_states.dtype)"),
+    # Half of the sums of two bfloat16 numbers need no rounding.
+    ("fused_add_rmsnorm_h5120", "the updated residual truncated, not rounded", RETURN_SUM,
+     "return output.to(hidden_states.dtype), (rows.view(torch.int32) & -65536).view(torch.float32).to(residual.dtype)"),
+    ("rmsnorm_h4096", "weights as 1 + w if they are small", "weight.float()", "(weight.float() + (weight.float().abs() < 0.25))"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

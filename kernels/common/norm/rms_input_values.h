@@ -41,7 +41,7 @@
  * they are rounded.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
- * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
+ * negative, with a magnitude in [1/64, 16). If the offset is 1, weights are noise times 2^3 … 2^-5: they are as small
  * and as large as trained weights, and some are below -1. Their mean is near 0 in the first set of input values. In the
  * second set, seven of eight weights are positive, and the mean is above 1/2. With either offset, one weight in 32 of
  * the second set is multiplied by 2^7. If a tensor is float16, no weight is multiplied, because an output would
@@ -106,7 +106,7 @@ HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t 
 		return f->second && (random & 0x700) != 0 && weight < 0 ? -weight : weight;
 	}
 	uint32_t fraction = random >> (32 - f->weight_bits);
-	int exponent = 3 + loud - f->weight_bits - (int)(random % 6);
+	int exponent = 3 + loud - f->weight_bits - (int)(random % 6) - ((random >> 9 & 3) == 0 ? 4 : 0);
 	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(exponent);
 
 	return random & 0x100 ? magnitude : -magnitude;
