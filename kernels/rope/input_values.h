@@ -5,7 +5,8 @@
  * neighbouring column, or the sines instead of the cosines. With true cosines, the result would be nearly right,
  * because the cosines of slow pairs hardly differ from row to row.
  *
- * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). In this set, the
+ * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128), and the cache is
+ * uniform on [-2, 2), because some models multiply cosines and sines by a factor above 1. In this set, the
  * rotated tensors and the cache have 7 fraction bits relative to their magnitude. Therefore products and their sums are
  * exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all rotated elements of the head are
  * multiplied by a large or a small power of two, which keeps products and sums exact. A conversion to float16 makes
@@ -16,7 +17,7 @@
  * multiplied by a large or a small power of two. If the tensor is not float16, the multiplied elements are beyond the
  * range of float16.
  *
- * The first four positions are the largest position, 0, 1, and the largest position again. All other positions are
+ * The first five positions are the largest position, 0, 1, and the largest position twice. All other positions are
  * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the
  * first set, and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
@@ -73,7 +74,7 @@ static inline struct rope_fill rope_fill_of(const struct op_case *c, int input)
 	                      rope_interleaved(c),
 	                      exact ? ROPE_EXACT_BITS : 20,
 	                      scale,
-	                      !exact ? 0 : half ? 7 : 60,
+	                      !exact ? 0 : half ? 6 : 60,
 	                      !exact ? 0 : half ? -21 : -60,
 	                      half ? 15 - scale : 60,
 	                      half ? -14 - scale : -60,
@@ -102,7 +103,7 @@ HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t 
 	int64_t at = index % f->head_size;
 
 	if (f->is_cache)
-		return uniform_signed(random, f->bits);
+		return (f->bits == ROPE_EXACT_BITS ? 2.0f : 1.0f) * uniform_signed(random, f->bits);
 	if (f->probe)
 		return at < f->rotary_dim && (f->interleaved ? at % 2 == 0 : at < f->rotary_dim / 2) ? 1.0f : 0.0f;
 	return float_power(f->scale + rope_power(f, index / f->head_size, at)) * uniform_signed(random, f->bits);
@@ -114,7 +115,7 @@ HOST_DEVICE static inline int64_t rope_position(const struct rope_fill *f, int64
 {
 	if (f->probe)
 		return 1;
-	if (index < 4)
+	if (index < 5)
 		return index == 1 || range < 2 ? 0 : index == 2 ? 1 : range - 1;
 	return (int64_t)(((uint64_t)random * (uint64_t)range) >> 32);
 }

@@ -309,7 +309,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	if (input == roles.positions)
 		*out = (struct op_range){0, cached ? MOST_ROWS - 1 : ROPE_FAR_POSITIONS - 1};
 	else if (input == roles.cache)
-		*out = (struct op_range){-0.99, 0.99};
+		*out = (struct op_range){-1.98, 1.98};
 	else
 		*out = cached ? (struct op_range){-127, 127} : (struct op_range){-1.99, 1.99};
 	return true;

@@ -97,6 +97,10 @@ MUTANTS = [
     (FULL, "by way of float16", HALVES, HALVES.replace("x.float()", "x.half().float()")),
     (IDS, "by way of float16", ANGLES, ANGLES + "\n    q, k = q.half().to(q.dtype), k.half().to(k.dtype)"),
     (PARTIAL, "only the first 4096 tokens", RETURN, "cos[4096:], sin[4096:] = 1, 0\n    " + RETURN),
+    (INTERLEAVED, "cosines and sines held within 1", COS_SIN, COS_SIN.replace("rows.chunk", "rows.clamp(-1, 1).chunk")),
+    (FULL, "cosines and sines held within 1", COS_SIN, COS_SIN.replace("rows.chunk", "rows.clamp(-1, 1).chunk")),
+    (IDS, "a position that repeats the one before is taken for 0", "    cos, sin = angles.cos(), angles.sin()",
+     "    cos, sin = angles.cos(), angles.sin()\n    cos[1:][pos_ids[1:] == pos_ids[:-1]] = 1"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
