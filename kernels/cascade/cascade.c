@@ -349,6 +349,11 @@ static const struct op_mistake mistakes[] = {
     {.says = NULL},
 };
 
+static int64_t at_most(int64_t count, int64_t limit)
+{
+	return count < limit ? count : limit;
+}
+
 /* Merges the states of one head of one token into `v` and returns the merged s. `row` has space for one state's v. */
 static double merge_states(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
                     double *row)
@@ -361,8 +366,8 @@ static double merge_states(const struct op_case *c, const struct tensor *in, int
 
 	if (c->mistake == LAST_LEFT_OUT || c->mistake == FIRST_ONLY)
 		states = c->mistake == FIRST_ONLY || states < 2 ? 1 : states - 1;
-	if (c->mistake >= FIRST_8 && c->mistake <= FIRST_256 && states > 8 << (c->mistake - FIRST_8))
-		states = 8 << (c->mistake - FIRST_8);
+	if (c->mistake >= FIRST_8 && c->mistake <= FIRST_256)
+		states = at_most(states, 8 << (c->mistake - FIRST_8));
 	for (int64_t i = 0; i < states; i++)
 		most = fmax(most, s_of(&in[roles.s[many ? 0 : i]], place(&e, many, token, head, i)));
 	for (int64_t d = 0; d < e.width; d++)

@@ -18,7 +18,7 @@
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. A case has HEIGHTS different heights, and FAR_HEIGHTS more if the routing
  * computes softmaxes. SPECIALS is the number of "special" experts, each of which has a fixed number of tokens. */
-enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
+enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 5, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* One token in STEEP_ROWS has steeply falling logits. */
 enum { STEEP_ROWS = 8 };
 /* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. If there are several groups, the
@@ -91,7 +91,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
  * if other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
-	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129}, {17, 32, 65, 128}};
+	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129, 1}, {17, 32, 65, 128, 2}};
 	int64_t few = 2 * t->r->picks > 8 ? 2 * t->r->picks : 8, experts = t->e.experts;
 
 	memcpy(t->special_tokens, tokens[t->second], sizeof t->special_tokens);

@@ -157,6 +157,10 @@ MUTANTS = [
     (TENSOR, "factors of up limited to 100", "linear * output1_scales_scalar[expert]", "linear * output1_scales_scalar[expert].clamp(max=100)"),
     (LLAMA, "inputs of the second product limited to 10000", "inner = inner * output1_scales_scalar[expert]", "inner = (inner * output1_scales_scalar[expert]).clamp(-10000, 10000)"),
     (TENSOR, "truncated, not rounded", "return output.to(torch.bfloat16)", "return ((output).contiguous().view(torch.int32) & -65536).view(torch.float32).to(torch.bfloat16)"),
+    (RENORM, "an expert with a single token left out if there are more tokens", "        products = hidden[tokens] @",
+     "        if len(tokens) == 1 and len(hidden) > 1:\n            continue\n        products = hidden[tokens] @"),
+    (RENORM, "the second of an expert's two tokens left out", "        products = hidden[tokens] @",
+     "        if len(tokens) == 2:\n            tokens, places = tokens[:1], places[:1]\n        products = hidden[tokens] @"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
