@@ -73,6 +73,8 @@ MUTANTS = [
     (FULL, "values limited to 100", "v[keys].float()", "v[keys].float().clamp(-100, 100)"),
     (FULL, "values by way of float16", "v[keys].float()", "v[keys].half().float()"),
     (FULL, "values limited to 65504", "v[keys].float()", "v[keys].float().clamp(-65504, 65504)"),
+    (FULL, "the last of more than 64 queries left out in the last sequence", "            continue",
+     "            continue\n        if i == len(qo_indptr) - 2 and rows.stop - rows.start > 64:\n            rows = slice(rows.start, rows.stop - 1)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -56,6 +56,8 @@ MUTANTS = [
     (FULL, "keys limited to 100", "k[keys].float()", "k[keys].float().clamp(-100, 100)"),
     (FULL, "values limited to 448", "v[keys].float()", "v[keys].float().clamp(-448, 448)"),
     (CAUSAL, "values by way of float16", "v[keys].float()", "v[keys].half().float()"),
+    (CAUSAL, "no mask for more than 64 queries in the last sequence", "        logits = logits.masked_fill",
+     "        if i == len(qo_indptr) - 2 and num_q > 64:\n            unseen = unseen & False\n        logits = logits.masked_fill"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

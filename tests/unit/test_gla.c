@@ -16,7 +16,7 @@ enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
     [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "4311b55e5f1a52a800819996a1900e4a", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
-    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "a64b174b348c01f27d5c1be5a5eb2f6b", 5,
+    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "1e971644e36e4c627e17e4b703eaac8b", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
     [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "63412c83ffa8a850b3cd07159310e3fe", 5,
                 {OF_KEY_GATES, OF_NORMS}},

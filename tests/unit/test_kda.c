@@ -24,7 +24,7 @@ enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
     [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "2ae817c06a22050097ea359b566bac87", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
-    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "0eed4268efb4cbeb4117b9f58bd159ce", 4,
+    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "75cd8a5877da725950a8317a6767e193", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},
     [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "d06dfc71a87ad7112a1bd02cca184b5b", 3,
                  {OF_BOTH, BOUND_IGNORED, BIAS_LEFT_OUT, RATE_LEFT_OUT, RATE_WITHOUT_EXPONENTIAL,

@@ -248,5 +248,6 @@ void attention_list_lengths(enum attention_list list, const struct attention_tot
 
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents)
 {
-	return list != LIST_NONE && lists[list].sequences == PAST_BLOCK && contents == CONTENTS_SECOND;
+	return list != LIST_NONE && (lists[list].sequences == PAST_BLOCK || lists[list].sequences == BLOCK_WITHOUT_KEYS) &&
+	       contents == CONTENTS_SECOND;
 }

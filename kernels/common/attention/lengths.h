@@ -20,7 +20,8 @@
  *           of them; 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
  *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
  *           few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
- *           attention_block(). After the first few sequences, only the last one has keys.
+ *           attention_block(). After the first few sequences, only the last one has keys. In the second set, the first
+ *           and the last sequence are exchanged: the last sequence has hundreds of queries.
  *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
  * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, the total

@@ -160,7 +160,7 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 {
 	if (c->contents == CONTENTS_FIRST)
 		return 1.25 / sqrt((double)k_dim);
-	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
+	return sequences <= 1 ? 0.3 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
 /* The case and the set of input values determine whether a sigmoid is applied to beta and whether beta is doubled. A
@@ -419,7 +419,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
 	    {roles.beta, {0, 1.9}}, /* the range is wider if a sigmoid is applied to beta */
 	    {roles.state, {-31, 31}},
-	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
+	    {roles.scale, {0.3001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},
 	    {roles.l2norm, {0, 1}},
 	    {roles.sigmoid, {0, 1}},
