@@ -469,6 +469,39 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
+/* Sets `axis` to the axis values of a case with FEW_ROWS rows, between those of the first two small cases. An axis that
+ * is 1 in the first case counts rows, and the other axes must depend linearly on it. Returns false if there is no such
+ * case. */
+static bool few_rows(const int64_t *first, const int64_t *second, size_t width, int64_t *axis)
+{
+	enum { FEW_ROWS = 3 };
+	int64_t most = 0;
+
+	for (size_t i = 0; i < width && most == 0; i++)
+		most = first[i] == 1 && second[i] > FEW_ROWS ? second[i] : 0;
+	for (size_t i = 0; i < width && most > 0; i++) {
+		int64_t more = (FEW_ROWS - 1) * (second[i] - first[i]);
+
+		if (more % (most - 1) != 0)
+			return false;
+		axis[i] = first[i] + more / (most - 1);
+	}
+	return most > 0;
+}
+
+/* Adds a case with a few rows, because kernels often have a path of their own for such cases. */
+static void make_few_rows_case(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows), *axis = arena_array(m->arena, width, sizeof *axis);
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+	int count = m->out.op == NULL ? 0 : size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows);
+
+	if (count >= 2 && few_rows(rows, rows + width, width, axis) && axis_expressions_fit(d, axis) && constraints_hold(d, axis))
+		make_case(m, axes_id(m, "few", axis, inputs), axis, inputs, 0);
+}
+
 /* The limit for the size of the inputs of a medium case that has checks. */
 enum { CHECKED_BYTES = 4 << 20 };
 
@@ -603,10 +636,11 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 	for (int size = 0; size < SIZE_COUNT; size++)
 		if (m->options->size[size])
 			make_size_cases(m, (enum op_size)size);
-	if (m->options->edge && m->asks == JOB_OUTPUTS)
+	if (m->options->edge && m->asks == JOB_OUTPUTS) {
 		make_edge_cases(m);
-	if (m->options->edge && m->asks == JOB_OUTPUTS)
+		make_few_rows_case(m);
 		make_checked_case(m, SIZE_SMALL);
+	}
 	if (m->options->edge && m->asks == JOB_OUTPUTS && m->options->size[SIZE_MEDIUM])
 		make_checked_case(m, SIZE_MEDIUM); /* learn_rows compares the rows of this case and of the small case */
 	if (m->options->workloads)
