@@ -42,7 +42,7 @@
  * spikes, the other kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept. If there is no filter, the row is "flat, 3 kept" in every second block of 8 rows. With
- *            min_p, the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
+ *            min_p, 4 are kept in block 0 of every eight blocks, so that some min_p are from 0.2 to 0.3, and the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
  *            such a row is 1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row
  *            is long.
  *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
@@ -80,7 +80,7 @@
  * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The p
  * or min_p of a row is inside such a range, so float32 rounding does not change which tokens are kept. If the range is
  * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
- * the range in two of four rows, by 1/4 in one row, and by 15/16 in one row. If p is above the lower end by 1/16 of the
+ * the range in three of four rows, and by 15/16 in one row. If p is above the lower end by 1/16 of the
  * range, p exceeds the total probability of all tokens before the last kept token, but only by a small part of the
  * probability of the last kept token. In the second set, min_p is 1 in those rows with an even index that keep one
  * token.
@@ -460,6 +460,8 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 
 	if (kind == SAMPLING_TIED)
 		return 5;
+	if (kind == SAMPLING_FLAT2 && f->filters == SAMPLING_MIN_P && block == 0)
+		return 4;
 	if (kind == SAMPLING_BROAD)
 		return broad[block / 2 + (sampling_is_second(f, row) ? 4 : 0)];
 	if (kind == SAMPLING_ALMOST_CERTAIN || kind == SAMPLING_LONG)
@@ -534,7 +536,7 @@ static inline struct sampling_parameters sampling_shared(int filters, int second
  * from `lower`. */
 static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
 {
-	const double parts[4] = {0.0625, 0.25, 0.0625, 0.9375};
+	const double parts[4] = {0.0625, 0.0625, 0.0625, 0.9375};
 	int64_t turn = row / 2 + row / SAMPLING_BLOCK + 2 * (row & 1) + sampling_is_second(f, row);
 
 	return lower + (upper - lower >= 0x1p-8 ? parts[turn % 4] : 0.5) * (upper - lower);

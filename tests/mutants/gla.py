@@ -76,7 +76,7 @@ MUTANTS = [
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
     ("gla_chunk_varlen_h2_d128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
     (STEPS, "truncated, not rounded", "return output.to(v.dtype), state.clone()", "return ((output).contiguous().view(torch.int32) & -65536).view(torch.float32).to(v.dtype), state.clone()"),
-    (STEPS, "a scale below 0.05 taken for the default", "scale = scale or", "scale = (scale if scale > 0.05 else 0) or"),
+    (STEPS, "a scale below 0.06 taken for the default", "scale = scale or", "scale = (scale if scale > 0.06 else 0) or"),
     (CHUNKS, "whole chunks: the last one is added to the state twice", "        final_state[n] = state",
      "        final_state[n] = state + (added if end > first and (end - first) % 64 == 0 and end - first > 64 else 0)"),
 ]

@@ -188,7 +188,8 @@ MUTANTS = [
     (PLAIN, "only the 4096 most likely tokens", PLAIN_DRAW, "torch.gather(probs.topk(4096).indices, -1, torch.multinomial(probs.topk(4096).values, 1))"),
     (MIN_P, "the same noise for all rows", "return torch.multinomial(kept, 1).squeeze(-1)", SAME_NOISE),
     (BOTH, "k ignored for a p below one half", "torch.topk(row, k)", "torch.topk(row, k if p > 0.5 else vocab_size)"),
-    (PLAIN, "tokens from 16384 on drawn twice as often", PLAIN_DRAW, "torch.multinomial(torch.cat((probs[:, :16384], 2 * probs[:, 16384:]), dim=-1), 1)"),
+    (TOP_P, "the last token of the nucleus gets only the rest of p", "torch.where(before <= p, weights, 0.0)",
+     "torch.minimum(weights, (p - before).clamp(min=0)) + (weights * (before == 0) if p <= 0 else 0)"),
     (RENORM_P, "a p of 0.999 at most", "before <= top_p[:, None]", "before <= torch.where(top_p < 1, top_p.clamp(max=0.999), top_p)[:, None]"),
 ]
 

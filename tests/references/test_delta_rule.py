@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e0ce38546d2aba119f9e44239eeb5d16
+# reftest-body: 81c64f9162e143ebecf74b639a108659
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -139,11 +139,25 @@ class TestDeltaRuleRecurrentQkL2normH4D64(conftest.DefinitionTests):
         conftest.edge("rows_of_zeros", batch_size=2, seq_len=7),
     )
     SCALARS = conftest.constants(
-        scale=[0.15625],
+        scale=[
+            0.15625,
+            0.15625,
+            0.15625,
+            0.15625,
+            0.0375,
+            0.0375,
+            0.0375,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
         ],
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c449ddb1893981601758af3add1aabd6
+# reftest-body: b6969f1d9cee80dd3d79f2ef710ebb63
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -51,11 +51,21 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
     )
     EDGES = (conftest.edge("no_sequences", batch_size=0),)
     SCALARS = conftest.constants(
-        scale=[0.11048543456039804],
+        scale=[
+            0.11048543456039804,
+            0.11048543456039804,
+            0.02651650429449553,
+            0.02651650429449553,
+            0.02651650429449553,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # new_state
             (3.0517578125e-05, 0.000244140625, 1.0),
@@ -149,11 +159,27 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
     )
     EDGES = (conftest.edge("no_sequences", batch_size=0, seq_len=2, pool_size=3),)
     SCALARS = conftest.constants(
-        scale=[0.11048543456039804],
+        scale=[
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.02651650429449553,
+            0.02651650429449553,
+            0.02651650429449553,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # final_state
             (0.0, 0.0, 1.0),
@@ -244,7 +270,16 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
     )
     EDGES = (conftest.edge("no_sequences", batch_size=0, seq_len=2, pool_size=3),)
     SCALARS = conftest.constants(
-        scale=[0.11048543456039804],
+        scale=[
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.11048543456039804,
+            0.02651650429449553,
+            0.02651650429449553,
+            0.02651650429449553,
+        ],
         use_qk_l2norm=[
             True,
             False,
@@ -273,9 +308,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (2.6973983046972178e-05, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
-            (2.6973983046972178e-05, 0.01, 1.0),
-            (0.00017619331945484184, 0.01, 1.0),
-            (0.00017619331945484184, 0.01, 1.0),
+            (6.473755931273322e-06, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),
@@ -373,11 +408,21 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
         conftest.edge("empty_sequence", total_seq_len=5, num_seqs=3, len_cu_seqlens=4),
     )
     SCALARS = conftest.constants(
-        scale=[0.11048543456039804],
+        scale=[
+            0.11048543456039804,
+            0.11048543456039804,
+            0.02651650429449553,
+            0.02651650429449553,
+            0.02651650429449553,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # new_state
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f85ea0888ad21179bcf7351a9d86c11f
+# reftest-body: f0d43ab1309389bf269f8b3207ee885c
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import conftest
@@ -137,11 +137,25 @@ class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
         conftest.edge("forgets_all", batch_size=2, seq_len=9),
     )
     SCALARS = conftest.constants(
-        scale=[0.15625],
+        scale=[
+            0.15625,
+            0.15625,
+            0.15625,
+            0.15625,
+            0.0375,
+            0.0375,
+            0.0375,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8c16290f68a775cb4d218a56d8342f6f
+# reftest-body: fee47b9a2c7794c29663ad8e1a134bde
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -227,11 +227,25 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
         conftest.edge("rows_of_zeros", batch_size=2, seq_len=7),
     )
     SCALARS = conftest.constants(
-        scale=[0.15625],
+        scale=[
+            0.15625,
+            0.15625,
+            0.15625,
+            0.15625,
+            0.0375,
+            0.0375,
+            0.0375,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
+            (9.1552734375e-06, 0.01, 1.0),
         ],
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5ff1003efb589ce64dc2cfdfaec7d5f4
+# reftest-body: a84c07af4538c754e70c5bf856c980d7
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -186,11 +186,21 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
         conftest.edge("forgets_all", total_seq_len=9, num_seqs=2, len_cu_seqlens=3),
     )
     SCALARS = conftest.constants(
-        scale=[0.15625],
+        scale=[
+            0.15625,
+            0.15625,
+            0.0375,
+            0.0375,
+            0.0375,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
+            (4.228639666916204e-05, 0.01, 1.0),
         ],
         [  # final_state
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -19,7 +19,7 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 enum { SWITCHED, PACKED };
 static const struct family_problem problems[] = {
     [SWITCHED] = {PROBLEM("gated_delta_rule_switched", "gated_delta_rule", square, switched_in, dense_out),
-                  "a1954134f256954a3a641a9751bf78d1", 5,
+                  "8273b79449bd620cb22f8b2b4e74ea45", 5,
                   {OF_BOTH, OF_NORMS, NORM_IN_ANY_CASE, SIGMOID_LEFT_OUT, SIGMOID_IN_ANY_CASE, NOT_DOUBLED,
                    DOUBLED_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("gated_delta_rule_varlen", "gated_delta_rule", oblong, packed_in, packed_out),

@@ -14,7 +14,7 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "4311b55e5f1a52a800819996a1900e4a", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "c09ab2354ee21b875a248f970ef98e81", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
     [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "1e971644e36e4c627e17e4b703eaac8b", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},

@@ -22,7 +22,7 @@ static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
-    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "2ae817c06a22050097ea359b566bac87", 5,
+    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "99335069c19b05f7cfe3f8d91d4c2dec", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
     [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "75cd8a5877da725950a8317a6767e193", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},

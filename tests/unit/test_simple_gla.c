@@ -17,9 +17,9 @@ static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "9c72fd776825c3c3ffa883094a68cab7", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "3aa02ba0ec219661b65a886ac87f2cdb", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
-    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "ce5dfe5c313f2be8e591856b0b665e6e", 5,
+    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "4d0d6f880a82cb1d701ac6c381489004", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
     [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "f8d7d480ae8e8ef633614c0da57cc381", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},

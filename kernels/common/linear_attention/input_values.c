@@ -159,7 +159,7 @@ bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences)
 {
 	if (c->contents == CONTENTS_FIRST)
-		return 1.25 / sqrt((double)k_dim);
+		return (sequences <= 3 ? 1.25 : 0.3) / sqrt((double)k_dim);
 	return sequences <= 1 ? 0.3 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
