@@ -39,7 +39,7 @@ MARK = "<!-- written by tools/coverage.py --write -->\n"
 JUDGED = ("oracle", "judge", "weigh")
 WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # matches a name that is not a member of a struct
 # Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
-COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
+COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare_tensors|compare_truncation|row_counts|take)\.[ch]$")
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 MISTAKE = re.compile(r"mistak")
 COMPARES = re.compile(r"mistake (==|!=|<|>)")
