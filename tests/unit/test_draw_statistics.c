@@ -129,10 +129,10 @@ static void expect_mean_one(const double *p, int count, const struct filter_boun
 	struct filter filter;
 
 	assert_int_equal(filter_open(&filter, count, NULL), 0);
-	for (int token = 0; token < count; token++) {
-		memcpy(filter.value, p, (size_t)count * sizeof *p);
-		struct filter_kept kept = filter_row(&filter, bounds);
+	memcpy(filter.value, p, (size_t)count * sizeof *p);
+	struct filter_kept kept = filter_row(&filter, bounds);
 
+	for (int token = 0; token < count; token++) {
 		if (p[token] < kept.threshold)
 			continue;
 		struct draw draw = draw_of(&filter, &kept, token);
@@ -207,8 +207,9 @@ static void sums_that_a_dtype_cannot_represent_are_no_evidence(void **state)
 /* If correct samplers keep different tokens, the odds of a suspect have a mean of at most one for each of them. */
 static void the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_different_tokens(void **state)
 {
-	enum { TOKENS = 8192 };
-	struct filter_bounds bounds = {.has_top_p = true, .top_p = 0.9};
+	enum { TOKENS = FILTER_DEEP + 256 };
+	static double odds[TOKENS][DRAW_SUSPECTS];
+	struct filter_bounds bounds = {.has_top_p = true, .top_p = 0.98};
 	struct filter filter;
 	double mean[DRAW_SUSPECTS] = {0}, sum = 0, most = 0;
 	int64_t count = 0;
@@ -223,15 +224,18 @@ static void the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_diffe
 	while (count < TOKENS && filter.value[count] >= kept.least)
 		most += filter.value[count++];
 	assert_true(count > kept.count);
+	for (int token = 0; token < count; token++) {
+		struct draw draw = draw_of(&filter, &kept, token);
+
+		for (int s = 0; s < DRAW_SUSPECTS; s++)
+			odds[token][s] = exp(draw.suspicion[s]);
+	}
 	/* each sampler keeps a token fewer than the one before it */
 	for (sum = most; sum > most * (1 - kept.slack) - 1e-9; sum -= filter.value[--count]) {
 		memset(mean, 0, sizeof mean);
-		for (int token = 0; token < count; token++) {
-			struct draw draw = draw_of(&filter, &kept, token);
-
+		for (int token = 0; token < count; token++)
 			for (int s = 0; s < DRAW_SUSPECTS; s++)
-				mean[s] += filter.value[token] / sum * exp(draw.suspicion[s]);
-		}
+				mean[s] += filter.value[token] / sum * odds[token][s];
 		for (int s = 0; s < DRAW_SUSPECTS; s++)
 			assert_true(mean[s] < 1 + 1e-11);
 	}
