@@ -105,6 +105,15 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
+# With --edge, a case with three rows runs, too. A wrong result in this case is a failure.
+norm few 'x = x[:1].expand_as(x) if 1 < len(x) < 9 else x'
+verify --no-workloads few
+expect_exit 0
+verify --no-workloads --edge few kept
+expect_exit 1
+expect "{id for id, case in c.items() if case['status'] == 'failed'} == {('few', 'few:batch_size=3')}"
+expect "c['kept', 'few:batch_size=3']['status'] == 'passed'"
+
 # If each row of the outputs depends only on the same row of the inputs in the small case, this must also hold in the
 # medium case. Otherwise the check `rows` reports a finding. The tolerance of this definition allows a few wrong rows,
 # so the case itself passes.
