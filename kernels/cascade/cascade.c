@@ -126,8 +126,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* One case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels. Another case has MOST_TOKENS
- * tokens, one more than such a multiple. So is MOST_STATES. A case with MOST_STATES
- * states for each token has FEW_TOKENS tokens. */
+ * tokens, one more than such a multiple. So is MOST_STATES. A case with MOST_STATES states for each token has
+ * FEW_TOKENS tokens. */
 enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 257 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)

@@ -91,7 +91,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
  * if other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
-	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129, 1}, {17, 32, 65, 128, 2}};
+	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{1, 129, 16, 33, 64}, {2, 128, 17, 32, 65}};
 	int64_t few = 2 * t->r->picks > 8 ? 2 * t->r->picks : 8, experts = t->e.experts;
 
 	memcpy(t->special_tokens, tokens[t->second], sizeof t->special_tokens);
@@ -100,8 +100,10 @@ static void set_numbers(struct traffic *t)
 	t->unused = t->e.tokens > REGULAR_ROWS ? experts / 8 : experts > few ? experts - few : 0;
 	if (experts - t->unused < t->r->picks)
 		t->unused = 0;
-	if (t->e.tokens >= SPECIAL_ROWS && experts - t->unused - SPECIALS >= t->r->picks)
-		t->specials = SPECIALS;
+	int64_t spare = experts - t->unused - t->r->picks - 1; /* tokens must have a choice between ordinary experts */
+
+	if (t->e.tokens >= SPECIAL_ROWS && spare > 0)
+		t->specials = spare < SPECIALS ? spare : SPECIALS;
 }
 
 /* Returns the index in t->expert of the expert that must be the token's first choice, or -1 if any expert may be the

@@ -21,8 +21,9 @@
  * a row fall by 1/32 from expert to expert, the row is drawn several times. Of the draws with margins of at least
  * 2^-13, the one with the smallest margin is used.
  *
- * If all experts are on this device and there are many tokens, five experts have exactly 1, 16, 33, 64 and 129 tokens in
- * the first set of values, and 2, 17, 32, 65 and 128 tokens in the second. Small cases use few experts, and in all cases
+ * If all experts are on this device and there are many tokens, five experts have exactly 1, 129, 16, 33 and 64 tokens in
+ * the first set of values, and 2, 128, 17, 32 and 65 tokens in the second. If there are few experts, only the first of
+ * these numbers occur. Small cases use few experts, and in all cases
  * some experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens among the first 16 select some experts on this device. After the first 16 tokens, every
  * second token selects one favourite expert of this device, so that this expert has more than 128 tokens, the size of a

@@ -11,7 +11,7 @@ enum { QUESTIONS = 2 * DRAWS_TALLIES * (SPLITS - 1) };
 enum { DRAW_ANY = DRAW_SHAPES, ANY_WAYS = 2 };
 _Static_assert(TALLIES == BY * (DRAW_SHAPES * DRAWS_WAYS + ANY_WAYS), "each kind of rows, filter and way has a tally");
 
-static const double false_alarm = 3e-10; /* alpha: the probability of a false alarm for a set of draws */
+static const double false_alarm = 2.9e-10; /* alpha: the probability of a false alarm for a set of draws */
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},

@@ -39,8 +39,8 @@
  * probabilities.
  *
  * The draws of each of the two sets of values are tested, and then the draws of both sets together. The false alarm
- * rates are alpha = 3e-10 for each of these three tests of tallies, 1e-9 for the suspects of a case (draw_suspects.h),
- * and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to 2e-9 per case. In
+ * rates are alpha = 2.9e-10 for each of these three tests of tallies, 1e-9 for the suspects of a case (draw_suspects.h),
+ * and 1e-10 for the test that draws differ under another seed (judge_samples.c). These rates add up to less than 2e-9 per case. In
  * a run of five hundred sampling cases, the probability of a false alarm is thus at most 1e-6 (the starter dataset has
  * 15 sampling cases). */
 #ifndef REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H

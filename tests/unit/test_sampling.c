@@ -478,24 +478,24 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 	static const struct {
 		enum mistake mistake;
 		const struct op_problem *problem;
-		const char *part;
+		const char *parts[2]; /* the message contains one of them; the second may be NULL */
 	} wrong[] = {
-	    {UNIFORM_RACE, &problems[BY_MIN], "uniform noise"},
-	    {P_FOR_SUM, &problems[BY_P], "the rest of top_p"},
-	    {TWELVE_BITS, &wide_plain, "bits"},
-	    {LIKELY_HALF, &problems[BY_K], "only from the more likely half"},
-	    {LIKELY_HALF, &problems[BY_P], "only from the more likely half"},
-	    {LIKELY_HALF, &problems[BY_MIN], "only from the more likely half"},
-	    {FIRST_HALF, &problems[BY_K], "only from the half of the kept tokens with the smaller indices"},
-	    {SECOND_HALF, &problems[BY_K], "only from the half of the kept tokens with the larger indices"},
-	    {NO_LAST_OF_MANY, &problems[BY_K], "the least likely kept token when three or more"},
-	    {NO_LAST_OF_MANY, &problems[BY_P], "the least likely kept token when three or more"},
-	    {RATIO_NOT_REACHED, &problems[BY_MIN], "several tokens share the lowest kept probability"},
-	    {OWN_GENERATOR, &problems[PLAIN], "the same with a different seed"},
-	    {OWN_GENERATOR, &problems[BY_K], "the same with a different seed"},
-	    {OWN_GENERATOR, &problems[BY_P], "the same with a different seed"},
-	    {OWN_GENERATOR, &problems[BY_K_P], "the same with a different seed"},
-	    {OWN_GENERATOR, &problems[BY_MIN], "the same with a different seed"},
+	    {UNIFORM_RACE, &problems[BY_MIN], {"uniform noise"}},
+	    {P_FOR_SUM, &problems[BY_P], {"the rest of top_p"}},
+	    {TWELVE_BITS, &wide_plain, {"random numbers have too few bits", "random numbers of only 12 bits"}},
+	    {LIKELY_HALF, &problems[BY_K], {"only from the more likely half"}},
+	    {LIKELY_HALF, &problems[BY_P], {"only from the more likely half"}},
+	    {LIKELY_HALF, &problems[BY_MIN], {"only from the more likely half"}},
+	    {FIRST_HALF, &problems[BY_K], {"only from the half of the kept tokens with the smaller indices"}},
+	    {SECOND_HALF, &problems[BY_K], {"only from the half of the kept tokens with the larger indices"}},
+	    {NO_LAST_OF_MANY, &problems[BY_K], {"the least likely kept token when three or more"}},
+	    {NO_LAST_OF_MANY, &problems[BY_P], {"the least likely kept token when three or more"}},
+	    {RATIO_NOT_REACHED, &problems[BY_MIN], {"several tokens share the lowest kept probability"}},
+	    {OWN_GENERATOR, &problems[PLAIN], {"the same with a different seed"}},
+	    {OWN_GENERATOR, &problems[BY_K], {"the same with a different seed"}},
+	    {OWN_GENERATOR, &problems[BY_P], {"the same with a different seed"}},
+	    {OWN_GENERATOR, &problems[BY_K_P], {"the same with a different seed"}},
+	    {OWN_GENERATOR, &problems[BY_MIN], {"the same with a different seed"}},
 	};
 
 	(void)state;
@@ -504,8 +504,12 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 			struct err why = {""};
 			const char *said = fail_on_both(wrong[i].problem, seed, wrong[i].mistake, &why);
 
-			if (said == NULL || strstr(said, wrong[i].part) == NULL)
-				fail_msg("%s, '%s', seed %llu: %s", wrong[i].problem->name, wrong[i].part,
+			const char *const *parts = wrong[i].parts;
+			bool named = said != NULL && (strstr(said, parts[0]) != NULL ||
+						      (parts[1] != NULL && strstr(said, parts[1]) != NULL));
+
+			if (!named)
+				fail_msg("%s, '%s', seed %llu: %s", wrong[i].problem->name, parts[0],
 				         (unsigned long long)seed, said == NULL ? "it passes" : said);
 		}
 }

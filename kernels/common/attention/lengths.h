@@ -15,13 +15,13 @@
  *           key, which keeps the case fast. In the second set, the first and the last sequence are exchanged: the
  *           longest sequence is the last, and the first one has fewer keys than most.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
- *           cases, sequence 0 has 1025 queries in the first set and 512 queries in the second set. It always has one
- *           more key than queries. Its queries take most of the case's time, so only the first set has more than 1024
- *           of them; 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
- *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, sequence 0 has
- *           few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
- *           attention_block(). After the first few sequences, only the last one has keys. In the second set, the first
- *           and the last sequence are exchanged: the last sequence has hundreds of queries.
+ *           cases, sequence 0 has 1025 queries in the first set, and the last sequence has 512 in the second set. This
+ *           sequence has one more key than queries. Its queries take most of the case's time, so only the first set has
+ *           more than 1024 of them; 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
+ *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, this
+ *           sequence has few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
+ *           attention_block(). After the first few sequences, only the last one has keys. As in BLOCKS, the first and the
+ *           last sequence are exchanged in the second set.
  *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
  *
  * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, the total

@@ -102,8 +102,7 @@ double recurrence_scalar(const struct op_case *c, int input);
 /* Returns the scale, which is never 1 / sqrt(K), the default of references. In the first set of input values, the scale
  * is a little above the default, or a third of it if there are more than three sequences. In the second set, it also
  * depends on the number of sequences: it is a third of the default for one sequence, 1 for two or three sequences, and
- * above 1 for more. A scale of 1 detects references that
- * treat 1 as an omitted scale. */
+ * above 1 for more. A scale of 1 detects references that treat 1 as an omitted scale. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
 /* Returns true if the logits of beta are in [0, 1), so that their values do not show that they are logits. This is so
  * only in cases with few tokens. */

@@ -8,11 +8,11 @@ ATTACH, DETACH, SEIZE = 16, 17, 0x4206
 
 
 def is_of_a_reference(pid):
-    """Returns whether another reference has started this program: its code is an argument ("python -c CODE"), or it
-    has ended. reftest starts no such program while references run."""
+    """Returns whether another reference has started this program ("python -IS -c CODE"), or it has ended. reftest
+    starts no program with these arguments."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return b"-c" in file.read().split(b"\0")
+            return file.read().split(b"\0")[1:3] == [b"-IS", b"-c"]
     except OSError:
         return True
 
