@@ -2,6 +2,7 @@
  * make. */
 #include "tests/unit/trial_second.h"
 
+#include "kernels/sampling/draw_statistics.h"
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/input_values.h"
 #include "tests/unit/seeds.h"
@@ -441,6 +442,30 @@ static const char *fail_on_both(const struct op_problem *problem, uint64_t seed,
 
 	close_both(first);
 	return said;
+}
+
+/* Each of two sets of draws deviates less than a correct sampler may, but both together deviate more. */
+static void a_deviation_that_only_both_sets_show_fails(void **state)
+{
+	struct draws draws = {.tallies = {{.rows = 100, .observed = {80, 20}, .expected = {50, 50}}}};
+	struct metrics metrics[CONTENTS_COUNT] = {{0}, {0}};
+	const struct metrics *const both[] = {&metrics[0], &metrics[1]};
+	struct trial trials[CONTENTS_COUNT];
+	const struct op_case *const cases[] = {&trials[0].c, &trials[1].c};
+	struct err why = {""};
+
+	(void)state;
+	open_both(trials, &problems[BY_K], 1);
+	trials[0].c.given = 1; /* thus the samples themselves are not compared */
+	const struct tensor *const outputs[] = {trials[0].out, trials[1].out};
+
+	assert_true(draws_judge(&draws, NULL).margin < 1);
+	memcpy(metrics[0].evidence, &draws, sizeof draws);
+	assert_int_equal(sampling_op.judge_both(cases, 0, outputs, both, &why), 0);
+	memcpy(metrics[1].evidence, &draws, sizeof draws);
+	assert_int_equal(sampling_op.judge_both(cases, 0, outputs, both, &why), -1);
+	assert_non_null(strstr(why.text, "of 200 rows"));
+	close_both(trials);
 }
 
 static bool is_mistake_in(int m, int problem)
@@ -904,6 +929,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_correct_sampler_passes_for_every_problem_size_and_seed),
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
+	    cmocka_unit_test(a_deviation_that_only_both_sets_show_fails),
 	    cmocka_unit_test(what_one_set_of_draws_cannot_tell_both_contents_do),
 	    cmocka_unit_test(a_part_of_what_is_kept_that_is_never_drawn_shows),
 	    cmocka_unit_test(a_wrong_sample_is_reported_with_its_row_token_and_probability),
