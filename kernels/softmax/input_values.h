@@ -5,9 +5,9 @@
  *   0  8 * noise.
  *   1  128 + 8 * noise: exponentials overflow unless the maximum is subtracted first.
  *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
- *      anywhere. If row % 32 is 26: noise / 8, and one element of 17.625, both multiplied by a temperature that all
- *      rows share. Each of the other exponentials, relative to the largest, rounds to 0 in float16, but 128 000 of
- *      them are 0.3 % of the sum.
+ *      anywhere. If row % 32 is 26 (or 10, if the number of rows is fixed): noise / 8, and one element of 17.625, both
+ *      multiplied by a temperature that all rows share. Each of the other exponentials, relative to the largest, rounds
+ *      to 0 in float16, but 128 000 of them are 0.3 % of the sum.
  *   3  4 * noise, with half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 * noise: elements far below the maximum give tiny results, which must also be accurate.
@@ -64,6 +64,7 @@ struct softmax_fill {
 	int narrow; /* true if the logits are float16 */
 	float temperature; /* the temperature that all rows share; 1 if each row has its own, or if it is not in
 			    * [1/64, 64] */
+	int fixed; /* true if the first axis of the case is constant */
 };
 
 /* Returns the parameters of the logits or of the temperature. Host only. */
@@ -72,7 +73,8 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	const struct op_arg *output = &c->problem->outputs[0];
 	struct softmax_fill f = {input_key(c, input), c->axis[output->axis[output->rank - 1]],
 	                         c->contents == CONTENTS_SECOND, 0,
-	                         c->problem->inputs[softmax_logits(c->problem)].dtype == DTYPE_FLOAT16, 1};
+	                         c->problem->inputs[softmax_logits(c->problem)].dtype == DTYPE_FLOAT16, 1,
+	                         !c->problem->axes[output->axis[0]].var};
 	int t = softmax_temperature(c->problem);
 
 	if (t >= 0 && c->problem->inputs[t].rank == OP_SCALAR) {
@@ -102,6 +104,13 @@ HOST_DEVICE static inline float softmax_mask(const struct softmax_fill *f)
 	return !f->second ? float_from_bits(0xff800000u) : f->narrow ? -65504.0f : -float_power(127);
 }
 
+/* Returns 1 if float16 loses the small exponentials of the row. If the number of rows is variable, the first 16 rows are
+ * not lossy: torch's own softmax loses digits in such a row, which --edge would report for a small case. */
+HOST_DEVICE static inline int softmax_is_lossy(const struct softmax_fill *f, int64_t row)
+{
+	return !f->second && (row % 32 == 26 || (f->fixed && row % 32 == 10));
+}
+
 /* Computes an element of row `row` from its random bits. `chosen` is true if the element is in the column that
  * softmax_chosen returns. The caller converts the element to the input's dtype with dtype_store_float. */
 HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t row, int chosen, uint32_t random)
@@ -114,7 +123,7 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 1:
 		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
 	case 2:
-		if (row % 32 == 26 && !f->second)
+		if (softmax_is_lossy(f, row))
 			return (chosen ? 17.625f : noise / 8) * f->temperature;
 		return !chosen ? 4 * noise : f->second ? 128 * softmax_nearness(f) : 40;
 	case 3:
@@ -155,7 +164,7 @@ static inline float softmax_temperature_of(const struct softmax_fill *f, int exa
 
 	if (row == 0)
 		return temperatures[f->second ? 11 : 0];
-	if (row % 32 == 26 && !f->second)
+	if (softmax_is_lossy(f, row))
 		return 1;
 	if (row % 8 == 6)
 		return tiny[random % 4] * factor;
