@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { METRICS_WORST = 5, METRICS_EVIDENCE = 402 };
+enum { METRICS_WORST = 5 };
 
 struct worst {
 	int64_t index;                       /* flat, row-major index of the element */
@@ -38,9 +38,6 @@ struct metrics {
 	struct worst worst[METRICS_WORST];
 	/* For samples: the logarithm of their probability; -INFINITY if a sample is impossible. */
 	double log_likelihood;
-	/* Some op families run each case with two sets of input values. op.judge stores numbers about one set in this
-	 * array. op.judge_both decides from the numbers about both sets whether the output passes. */
-	double evidence[METRICS_EVIDENCE];
 };
 
 #endif

@@ -355,7 +355,7 @@ static bool output_agrees(const struct op_variation *v, const struct diagnosis_s
 		found.data = without_common_nan(&set->found[at], found.dtype, &v->out[at]);
 	}
 	if (v->op->judge != NULL)
-		judged = v->op->judge(&v->c, at, v->in, &found, &wanted, &metrics, &why);
+		judged = v->op->judge(&v->c, at, v->in, &found, &wanted, &metrics, NULL, &why);
 	if (judged == 0 && v->op->weigh != NULL)
 		v->op->weigh(set->c, at, set->rules[at], &found, &wanted, &metrics, &why);
 	else if (judged == 0)
@@ -442,7 +442,7 @@ static double likelihood_of(const struct op *op, const struct op_variation *v, c
 	struct err why = {""};
 
 	if (op->samples == NULL || !op->samples(&v->c) || op->judge == NULL ||
-	    op->judge(&v->c, 0, v->in, &set->found[0], &v->out[0], &metrics, &why) < 1)
+	    op->judge(&v->c, 0, v->in, &set->found[0], &v->out[0], &metrics, NULL, &why) < 1)
 		return 0;
 	return metrics.log_likelihood;
 }

@@ -682,6 +682,7 @@ struct judged {
 	struct request request;
 	struct tensor inputs[OP_ARGS], theirs[OP_ARGS], ours[OP_ARGS];
 	struct metrics metrics;
+	double evidence[OP_EVIDENCE];
 };
 
 /* Reads the case, and finds its outputs. Returns TRUTH_OK, or the error code that the exported function must return. */
@@ -722,7 +723,7 @@ static int judge(struct judged *judged, int output, struct err *err)
 
 	if (request->op->judge != NULL)
 		found = request->op->judge(&request->op_case, output, judged->inputs, &judged->theirs[output],
-					   &judged->ours[output], &judged->metrics, err);
+					   &judged->ours[output], &judged->metrics, judged->evidence, err);
 	if (found == 0)
 		err_set(err, "the op family of %s has no check of its own for this output: compare each element within "
 		    "the tolerance",
@@ -762,19 +763,19 @@ static int judge_both(const struct judged *judged, int output, struct err *err)
 {
 	const struct op_case *cases[CONTENTS_COUNT];
 	const struct tensor *outputs[CONTENTS_COUNT];
-	const struct metrics *metrics[CONTENTS_COUNT];
+	const double *evidence[CONTENTS_COUNT];
 	const struct op *op = judged[CONTENTS_FIRST].request.op;
 
 	for (int i = 0; i < CONTENTS_COUNT; i++) {
 		cases[i] = &judged[i].request.op_case;
 		outputs[i] = &judged[i].theirs[output];
-		metrics[i] = &judged[i].metrics;
+		evidence[i] = judged[i].evidence;
 	}
 	if (op->judge_both == NULL || op != judged[CONTENTS_SECOND].request.op) {
 		err_set(err, "the op family has no check that combines the outputs for both sets of input values");
 		return TRUTH_NONE;
 	}
-	return op->judge_both(cases, output, outputs, metrics, err) != 0 ? TRUTH_REFUSED : TRUTH_OK;
+	return op->judge_both(cases, output, outputs, evidence, err) != 0 ? TRUTH_REFUSED : TRUTH_OK;
 }
 
 SHOWN int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room)

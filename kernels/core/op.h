@@ -27,6 +27,8 @@ extern "C" {
 #endif
 
 enum { OP_RANK = 16, OP_CONSTANTS = 8, OP_ARGS = 64, OP_EDGES = 32, OP_SCALAR = -1 };
+/* OP_EVIDENCE: the number of numbers that op.judge may write for op.judge_both. */
+enum { OP_EVIDENCE = 402 };
 /* OP_KEPT: the value of op_in_place.place for an input that the reference must not change. OP_PLACES: the maximum
  * length of op.oracle's array `out`. */
 enum { OP_KEPT = -1, OP_PLACES = 2 * OP_ARGS };
@@ -303,18 +305,20 @@ struct op {
 	 * distribution or indices that are compared as sets. Returns 1 if it has judged output `output`: `metrics` is
 	 * then complete, and `why` contains a sentence if the output did not pass. Returns 0 if the elementwise rule
 	 * applies, and -1 on error. `in` contains all inputs. `reference` is the output of the reference, and `truth`
-	 * is the output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
+	 * is the output of the oracle or of op_cuda.launch. `evidence` has room for OP_EVIDENCE numbers, which `judge`
+	 * writes for judge_both; it is NULL if the caller does not call judge_both. NULL: the elementwise rule applies
+	 * to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
-	             const struct tensor *truth, struct metrics *metrics, struct err *why);
+	             const struct tensor *truth, struct metrics *metrics, double *evidence, struct err *why);
 	/* Returns true if this output is judged by `judge` and not by op.rule. The result depends only on the problem
 	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
-	 * 0, or -1 with a message in `why` if the output fails. `c`, `outputs` (on the host) and `metrics` have one
-	 * entry for each set. NULL: no output is judged on both sets together. */
+	 * 0, or -1 with a message in `why` if the output fails. `c`, `outputs` (on the host) and `evidence` (what
+	 * `judge` wrote) have one entry for each set. NULL: no output is judged on both sets together. */
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
-	                  const struct metrics *const *metrics, struct err *why);
+	                  const double *const *evidence, struct err *why);
 
 	/* Compares an output with the truth, in a family whose `rule` applies to the output as a whole, for example to
 	 * its norm, and not to each element. Runs on the host. Writes `metrics` and, if the output does not pass,

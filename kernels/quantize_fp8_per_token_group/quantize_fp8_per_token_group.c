@@ -470,8 +470,9 @@ static bool judges(const struct op_case *c, int output)
 
 /* Judges the output q. The output s is compared by the elementwise rule. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
-                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+                 const struct tensor *truth, struct metrics *metrics, double *evidence, struct err *why)
 {
+	(void)evidence;
 	struct quantize_roles roles = quantize_roles_of(c->problem);
 	const struct tensor *x = &in[roles.x];
 	int64_t group = quantize_extent_of(c->problem).group;

@@ -12,7 +12,7 @@
 #include "kernels/sampling/input_values.h"
 #include "kernels/sampling/oracle.h"
 
-_Static_assert(sizeof(struct draws) <= sizeof((struct metrics){0}.evidence), "metrics must have room for the draws");
+_Static_assert(sizeof(struct draws) <= OP_EVIDENCE * sizeof(double), "OP_EVIDENCE must have room for the draws");
 
 /* If a reference draws the same tokens with another seed, it fails, unless a correct reference would do so with a
  * probability above false_sameness. */
@@ -153,7 +153,7 @@ bool sampling_judges(const struct op_case *c, int output)
 }
 
 int sampling_judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
-                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+                 const struct tensor *truth, struct metrics *metrics, double *evidence, struct err *why)
 {
 	const struct tensor *samples = &reference[output];
 	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
@@ -183,7 +183,8 @@ int sampling_judge(const struct op_case *c, int output, const struct tensor *in,
 	bool reported = wrong > 0 || verdict.margin > 1, alone = c->contents == CONTENTS_FIRST;
 	double suspected = alone ? draws_suspect(sum.suspicion, reported ? NULL : why) : 0;
 
-	memcpy(metrics->evidence, &sum, sizeof sum);
+	if (evidence != NULL)
+		memcpy(evidence, &sum, sizeof sum);
 	metrics->hits = rows - wrong;
 	metrics->margin = wrong > 0 ? (double)INFINITY : fmax(verdict.margin, suspected);
 	metrics->max_abs = metrics->mean_abs = verdict.distance;
@@ -230,7 +231,7 @@ static int judge_generator(const struct op_case *c, const struct tensor *first, 
 }
 
 int sampling_judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,
-                      const struct metrics *const *metrics, struct err *why)
+                      const double *const *evidence, struct err *why)
 {
 	const struct op_case *first = c[CONTENTS_FIRST];
 	struct draws sum, more;
@@ -238,8 +239,8 @@ int sampling_judge_both(const struct op_case *const *c, int output, const struct
 	(void)output;
 	if (first->variant & SAMPLING_RENORM)
 		return 0;
-	memcpy(&sum, metrics[CONTENTS_FIRST]->evidence, sizeof sum);
-	memcpy(&more, metrics[CONTENTS_SECOND]->evidence, sizeof more);
+	memcpy(&sum, evidence[CONTENTS_FIRST], sizeof sum);
+	memcpy(&more, evidence[CONTENTS_SECOND], sizeof more);
 	draws_add(&sum, &more);
 	if (draws_suspect(sum.suspicion, why) > 1 || draws_judge(&sum, why).margin > 1)
 		return -1;

@@ -12,10 +12,10 @@ bool sampling_judges(const struct op_case *c, int output);
  * mean_abs are both the total variation distance of the draws. An output of zeros passes only if token 0 is allowed in
  * every row. */
 int sampling_judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
-		   const struct tensor *truth, struct metrics *metrics, struct err *why);
+		   const struct tensor *truth, struct metrics *metrics, double *evidence, struct err *why);
 
 /* Implements op.judge_both. */
 int sampling_judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,
-			const struct metrics *const *metrics, struct err *why);
+			const double *const *evidence, struct err *why);
 
 #endif

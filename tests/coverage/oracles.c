@@ -88,7 +88,7 @@ static void judge(const struct subject *s, const struct op_case *c, const struct
 		struct metrics metrics = {0};
 		struct err err = {""};
 
-		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, &err) < 0 && !s->mistakes)
+		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, NULL, &err) < 0 && !s->mistakes)
 			fail(s, s->problem.outputs[i].name, err.text);
 		if (s->op->weigh != NULL)
 			s->op->weigh(c, i, s->op->rule(c, i), &out[i], &out[i], &metrics, &err);

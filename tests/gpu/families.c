@@ -412,7 +412,7 @@ static struct metrics compare(const struct contest *contest, const struct draw *
 
 	if (op->judge != NULL && a->output < d->job.problem.output_count &&
 	    memcmp(a->oracle.data, a->gpu.data, (size_t)bytes) != 0)
-		judged = op->judge(&d->c, a->output, a->cpu->in, &a->gpu, &a->oracle, &metrics, why);
+		judged = op->judge(&d->c, a->output, a->cpu->in, &a->gpu, &a->oracle, &metrics, NULL, why);
 	must(judged >= 0, why);
 	if (judged == 0)
 		must(contest->cpu->calls->compare(contest->cpu, a->gpu.data, a->oracle.data, a->oracle.dtype,

@@ -197,7 +197,7 @@ static inline bool passes(const struct world *w, const char *what)
 		int judged = 0;
 
 		if (w->op->judge != NULL)
-			judged = w->op->judge(&w->c, i, w->in, &w->answer[i], &w->truth[i], &metrics, &why);
+			judged = w->op->judge(&w->c, i, w->in, &w->answer[i], &w->truth[i], &metrics, NULL, &why);
 		assert_true(judged >= 0);
 		if (judged == 0)
 			compare_host(w->answer[i].data, w->truth[i].data, w->answer[i].dtype, w->answer[i].elements,

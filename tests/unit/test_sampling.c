@@ -416,15 +416,16 @@ static void close_both(struct trial trials[CONTENTS_COUNT])
 static const char *fail_again_on_both(const struct trial first[CONTENTS_COUNT], enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];
-	struct metrics metrics[CONTENTS_COUNT];
+	struct metrics metrics;
 	const struct op_case *const cases[] = {&t[0].c, &t[1].c};
-	const struct metrics *const both[] = {&metrics[0], &metrics[1]};
+	double evidence[CONTENTS_COUNT][OP_EVIDENCE];
+	const double *const both[] = {evidence[0], evidence[1]};
 	bool passed = true;
 
 	for (int i = 0; i < CONTENTS_COUNT; i++) {
 		trial_open_again(&t[i], &first[i]);
 		run(&t[i], (int)mistake);
-		passed = passed && trial_judge(&t[i], 0, &metrics[i], why);
+		passed = passed && trial_judge_for_both(&t[i], 0, &metrics, evidence[i], why);
 	}
 	const struct tensor *const outputs[] = {t[0].out, t[1].out};
 
@@ -448,8 +449,8 @@ static const char *fail_on_both(const struct op_problem *problem, uint64_t seed,
 static void a_deviation_that_only_both_sets_show_fails(void **state)
 {
 	struct draws draws = {.tallies = {{.rows = 100, .observed = {80, 20}, .expected = {50, 50}}}};
-	struct metrics metrics[CONTENTS_COUNT] = {{0}, {0}};
-	const struct metrics *const both[] = {&metrics[0], &metrics[1]};
+	double evidence[CONTENTS_COUNT][OP_EVIDENCE] = {{0}};
+	const double *const both[] = {evidence[0], evidence[1]};
 	struct trial trials[CONTENTS_COUNT];
 	const struct op_case *const cases[] = {&trials[0].c, &trials[1].c};
 	struct err why = {""};
@@ -460,9 +461,9 @@ static void a_deviation_that_only_both_sets_show_fails(void **state)
 	const struct tensor *const outputs[] = {trials[0].out, trials[1].out};
 
 	assert_true(draws_judge(&draws, NULL).margin < 1);
-	memcpy(metrics[0].evidence, &draws, sizeof draws);
+	memcpy(evidence[0], &draws, sizeof draws);
 	assert_int_equal(sampling_op.judge_both(cases, 0, outputs, both, &why), 0);
-	memcpy(metrics[1].evidence, &draws, sizeof draws);
+	memcpy(evidence[1], &draws, sizeof draws);
 	assert_int_equal(sampling_op.judge_both(cases, 0, outputs, both, &why), -1);
 	assert_non_null(strstr(why.text, "of 200 rows"));
 	close_both(trials);

@@ -199,8 +199,10 @@ static inline bool trial_is_kept(const struct trial *t, int input)
 	              (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements)) == 0;
 }
 
-/* Returns true if this output is within the family's tolerance rule, or if the family's own op.judge accepts it. */
-static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
+/* Returns true if this output is within the family's tolerance rule, or if the family's own op.judge accepts it. For
+ * `evidence`, see op.judge. */
+static inline bool trial_judge_for_both(const struct trial *t, int output, struct metrics *metrics, double *evidence,
+					struct err *why)
 {
 	const struct tensor *truth = &t->truth[output];
 	int judged = 0;
@@ -210,13 +212,18 @@ static inline bool trial_judge(const struct trial *t, int output, struct metrics
 	if (trial_is_kept(t, output - t->problem->output_count))
 		return true;
 	if (t->op->judge != NULL && output < t->problem->output_count)
-		judged = t->op->judge(&t->c, output, t->in, &t->out[output], truth, metrics, why);
+		judged = t->op->judge(&t->c, output, t->in, &t->out[output], truth, metrics, evidence, why);
 	if (judged < 0)
 		fail_msg("%s", why->text);
 	if (judged == 0)
 		compare_host(t->out[output].data, truth->data, truth->dtype, truth->elements,
 		             t->op->rule(&t->c, output), metrics);
 	return metrics->passed;
+}
+
+static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
+{
+	return trial_judge_for_both(t, output, metrics, NULL, why);
 }
 
 static inline bool trial_passes(const struct trial *t)

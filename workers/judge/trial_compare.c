@@ -46,10 +46,10 @@ static const struct tensor *readable(struct trial *trial, struct arena *arena, c
 	return out;
 }
 
-/* Lets the op family judge an output. Returns 1 if the family judged the output, 0 if the output must be compared by
+/* Lets the op family judge an output. For `evidence`, see op.judge. Returns 1 if the family judged the output, 0 if the output must be compared by
  * the tolerance rule, and -1 on error. */
 static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
-			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
+			   const struct tensor *wanted, struct metrics *metrics, double *evidence, struct err *why)
 {
 	struct arena arena = {0};
 	const struct tensor *in, *reference, *truth;
@@ -61,7 +61,7 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	reference = readable(trial, &arena, &found[output], 1, why);
 	truth = readable(trial, &arena, &wanted[output], 1, why);
 	if (in != NULL && reference != NULL && truth != NULL)
-		judged = trial->op->judge(&round->c, output, in, reference, truth, metrics, why);
+		judged = trial->op->judge(&round->c, output, in, reference, truth, metrics, evidence, why);
 	arena_free(&arena);
 	return judged;
 }
@@ -151,14 +151,14 @@ static int compare_elements(struct trial *trial, const struct tensor *found, con
  * output fails, sets `miss` to the message. Returns 1 if the op family judged the output itself, and -1 on error. */
 int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			  const struct tensor *wanted, struct rule rule, const char *truth_name,
-			  struct output_verdict *out, const char **miss, struct err *err)
+			  struct output_verdict *out, double *evidence, const char **miss, struct err *err)
 {
 	const struct tensor *tensor = &found[output];
 	int judged;
 
 	*miss = NULL;
 	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
-	judged = judge_by_family(trial, round, output, found, wanted, &out->metrics, err);
+	judged = judge_by_family(trial, round, output, found, wanted, &out->metrics, evidence, err);
 	if (judged < 0)
 		return -1;
 	if (judged == 0 && trial->op != NULL && trial->op->weigh != NULL) {
@@ -264,13 +264,24 @@ static int look_for_truncation(struct trial *trial, const struct round *round, i
 	return rc;
 }
 
+/* Returns memory for the evidence (op.judge) of an output's first comparison for this set of input values, or NULL if the
+ * output was compared before or if its family does not judge both sets together. */
+static double *next_evidence(struct trial *trial, struct round *round, int output)
+{
+	if (trial->op == NULL || trial->op->judge_both == NULL || round->evidence[output] != NULL)
+		return NULL;
+	round->evidence[output] = arena_array(&trial->arena, OP_EVIDENCE, sizeof(double));
+	return round->evidence[output];
+}
+
 static int compare_output(struct trial *trial, struct round *round, int at, int output)
 {
 	struct output_verdict *out = next_output(trial, round);
 	struct err err = {""};
 	const char *miss;
 	int judged = trial_compare_tensors(trial, round, output, round->first, round->truth[at],
-					   trial_rule_for(trial, round, output, at, -1), trial->tried[at].name, out, &miss, &err);
+					   trial_rule_for(trial, round, output, at, -1), trial->tried[at].name, out,
+					   next_evidence(trial, round, output), &miss, &err);
 
 	if (judged < 0 || (judged == 0 && look_for_truncation(trial, round, at, output, out, &miss, &err) != 0)) {
 		trial_decide_error(trial, &err);
@@ -405,7 +416,7 @@ static void judge_output_of_both(struct trial *trial, int output)
 {
 	const struct op_case *c[CONTENTS_COUNT];
 	const struct tensor *found[CONTENTS_COUNT];
-	const struct metrics *metrics[CONTENTS_COUNT];
+	const double *evidence[CONTENTS_COUNT];
 	struct output_verdict *verdict = NULL;
 	struct arena arena = {0};
 	struct err err = {""};
@@ -417,10 +428,10 @@ static void judge_output_of_both(struct trial *trial, int output)
 		verdict = first_verdict(trial, round, output);
 		c[r] = &round->c;
 		found[r] = readable(trial, &arena, &round->first[output], 1, &err);
-		metrics[r] = verdict == NULL ? NULL : &verdict->metrics;
+		evidence[r] = round->evidence[output];
 		whole = verdict != NULL && found[r] != NULL;
 	}
-	if (whole && trial->op->judge_both(c, output, found, metrics, &err) != 0) {
+	if (whole && trial->op->judge_both(c, output, found, evidence, &err) != 0) {
 		verdict->status = STATUS_FAILED;
 		verdict->reason = REASON_NUMERIC;
 		trial_decide(trial, STATUS_FAILED, REASON_NUMERIC, arena_string(&trial->arena, err.text));

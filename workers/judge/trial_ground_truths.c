@@ -130,11 +130,11 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 		struct output_verdict out;
 		const char *why = NULL;
 		int judged =
-		    trial_compare_tensors(trial, round, i, found, wanted, rule, trial->tried[b].name, &out, &why, err);
+		    trial_compare_tensors(trial, round, i, found, wanted, rule, trial->tried[b].name, &out, NULL, &why, err);
 
 		if (judged == 1 && why == NULL && !trial_is_builtin(&trial->truths.items[b]))
 			judged = trial_compare_tensors(trial, round, i, wanted, found, rule, trial->tried[a].name, &out,
-						       &why, err);
+						       NULL, &why, err);
 		if (judged < 0)
 			return -1;
 		margin = out.metrics.margin > margin || isnan(out.metrics.margin) ? out.metrics.margin : margin;
@@ -183,7 +183,7 @@ static int oracle_compares(struct trial *trial, const struct round *round, int o
 	struct err err = {""};
 	int judged = trial->op->judge == NULL
 			 ? 0
-			 : trial->op->judge(&round->c, output, in, &found[output], &truth[output], metrics, &err);
+			 : trial->op->judge(&round->c, output, in, &found[output], &truth[output], metrics, NULL, &err);
 	struct device *cpu;
 	int rc = judged;
 

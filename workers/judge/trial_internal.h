@@ -77,6 +77,8 @@ struct round {
 	bool *of_input;                 /* of_input[i]: outputs[i] compares an input that the reference wrote to, not an
 					 * output */
 	int output_count, output_room;
+	double *evidence[OP_ARGS]; /* evidence[output]: what op.judge wrote for op.judge_both, allocated in the arena of the
+				    * trial; NULL: nothing yet */
 	bool weak;            /* outputs that have only zeros would also pass */
 	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they do not fail */
 	struct buf misses;    /* messages about outputs that differ from a ground truth */
@@ -259,7 +261,7 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b);
 int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			  const struct tensor *wanted, struct rule rule, const char *truth_name,
-			  struct output_verdict *out, const char **miss, struct err *err);
+			  struct output_verdict *out, double *evidence, const char **miss, struct err *err);
 void trial_judge_both(struct trial *trial);
 int trial_unjudged_input(const struct trial *trial, const struct round *round);
 int trial_compare_with(struct trial *trial, struct round *round, int at);
