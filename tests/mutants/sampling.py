@@ -11,7 +11,8 @@ RENORM_P = "top_p_renorm_probs_v32000"
 DRAWN = "drawn = torch.multinomial(weights, 1)"
 KEPT = "before <= p"
 UNSCALED = "drawn = torch.searchsorted(weights.cumsum(0), torch.rand(1, device=row.device)).clamp(max=int((weights > 0).sum()) - 1)"
-RAW_SUMS = ("cdf = torch.cumsum(weights.bfloat16(), 0).float()\n        "
+# The sums are rounded only after the addition: the order in which a GPU adds up bfloat16 numbers is not defined.
+RAW_SUMS = ("cdf = torch.cumsum(weights.bfloat16().float(), 0).bfloat16().float()\n        "
             "drawn = torch.searchsorted(cdf, torch.rand(1, device=row.device) * cdf[-1], right=True).clamp(max=int((weights > 0).sum()) - 1)")
 PLAIN_DRAW = "torch.multinomial(probs, 1)"
 MIN_DRAW = "torch.multinomial(kept, 1)"
