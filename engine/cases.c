@@ -469,9 +469,9 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* Sets `axis` to the axis values of a case with FEW_ROWS rows, between those of the first two small cases. An axis that
- * is 1 in the first case counts rows, and the other axes must depend linearly on it. Returns false if there is no such
- * case. */
+/* Sets `axis` to the axis values of a case with FEW_ROWS rows, between those of the first two small cases. The first axis
+ * that is 1 in the first case, and grows, counts rows. The other axes are interpolated and rounded up. Returns false if
+ * no axis counts rows. */
 static bool few_rows(const int64_t *first, const int64_t *second, size_t width, int64_t *axis)
 {
 	enum { FEW_ROWS = 3 };
@@ -482,9 +482,7 @@ static bool few_rows(const int64_t *first, const int64_t *second, size_t width, 
 	for (size_t i = 0; i < width && most > 0; i++) {
 		int64_t more = (FEW_ROWS - 1) * (second[i] - first[i]);
 
-		if (more % (most - 1) != 0)
-			return false;
-		axis[i] = first[i] + more / (most - 1);
+		axis[i] = first[i] + (more + (more > 0 ? most - 2 : 0)) / (most - 1);
 	}
 	return most > 0;
 }

@@ -113,6 +113,13 @@ verify --no-workloads --edge few kept
 expect_exit 1
 expect "{id for id, case in c.items() if case['status'] == 'failed'} == {('few', 'few:batch_size=3')}"
 expect "c['kept', 'few:batch_size=3']['status'] == 'passed'"
+given gqa_paged_decode_h40_kv8_d128_ps16
+wrong gqa_paged_decode_h40_kv8_d128_ps16 'for i in range(batch_size):' 'for i in range(1 if 1 < batch_size < 4 else batch_size):'
+verify --no-workloads gqa_paged_decode_h40_kv8_d128_ps16
+expect_exit 0
+verify --no-workloads --edge gqa_paged_decode_h40_kv8_d128_ps16
+expect_exit 1
+expect "[id[1][:17] for id, case in c.items() if case['status'] == 'failed'] == ['few:batch_size=3,']"
 
 # If each row of the outputs depends only on the same row of the inputs in the small case, this must also hold in the
 # medium case. Otherwise the check `rows` reports a finding. The tolerance of this definition allows a few wrong rows,
