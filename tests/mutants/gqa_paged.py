@@ -99,6 +99,11 @@ MUTANTS = [
     (FULL, "page numbers limited to 4095", "kv_indptr[i + 1].item()].long()", "kv_indptr[i + 1].item()].long().clamp(max=4095)"),
     ("gqa_paged_decode_h28_kv4_d128_ps1", "page numbers of 16 bits", "kv_indices[first:end].long()",
      "kv_indices[first:end].to(torch.int16).long()"),
+    (D16, "one of 512 keys left out", LENGTH, LENGTH + "\n        length -= int(length == 512)"),
+    (D16, "pages reversed if the first is also that of the sequence before", "pages = kv_indices[first:end].long()",
+     "pages = kv_indices[first:end].long()\n"
+     "        if i > 0 and len(pages) > 1 and kv_indptr[i - 1] < first and pages[0] == kv_indices[kv_indptr[i - 1]]:\n"
+     "            pages = pages.flip(0)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -75,6 +75,8 @@ MUTANTS = [
     (FULL, "values limited to 65504", "v[keys].float()", "v[keys].float().clamp(-65504, 65504)"),
     (FULL, "the last of more than 64 queries left out in the last sequence", "            continue",
      "            continue\n        if i == len(qo_indptr) - 2 and rows.stop - rows.start > 64:\n            rows = slice(rows.start, rows.stop - 1)"),
+    (FULL, "half of 513 keys left out", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())",
+     "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item() - 257 * int(kv_indptr[i + 1] - kv_indptr[i] == 513))"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

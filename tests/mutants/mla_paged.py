@@ -74,6 +74,7 @@ MUTANTS = [
      "kv_last_page_len[i].item()", "kv_last_page_len[i].item()\n        length = min(length, 4096)"),
     ("mla_paged_prefill_causal_h32_ckv512_kpe64_ps1", "page numbers of 16 bits", "kv_indptr[i + 1].item()].long()",
      "kv_indptr[i + 1].item()].to(torch.int16).long()"),
+    (DECODE, "one of 512 keys left out", LENGTH, LENGTH + "\n        length -= int(length == 512)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

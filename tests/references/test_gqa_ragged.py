@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: df4c55fe02ab098f385acdbf87d1906f
+# reftest-body: 7ced53d3e008e41e826c3fadf0579b04
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -37,7 +37,7 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
-        conftest.size("medium", total_q=1025, total_kv=3073, len_indptr=514),
+        conftest.size("medium", total_q=1025, total_kv=4097, len_indptr=514),
         conftest.size("medium", total_q=2560, total_kv=1536, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
@@ -124,7 +124,7 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
-        conftest.size("medium", total_q=1025, total_kv=3073, len_indptr=514),
+        conftest.size("medium", total_q=1025, total_kv=4097, len_indptr=514),
         conftest.size("medium", total_q=2560, total_kv=1536, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
@@ -210,7 +210,7 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=64, len_indptr=5),
-        conftest.size("medium", total_q=1025, total_kv=3073, len_indptr=514),
+        conftest.size("medium", total_q=1025, total_kv=4097, len_indptr=514),
         conftest.size("medium", total_q=2560, total_kv=256, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )

@@ -335,7 +335,7 @@ static inline void expect_ragged_offsets_refused(const struct op *op, const stru
 
 	rows_of(op, problem, SIZE_MEDIUM, axis);
 	make_world(&w, op, problem, axis, 0);
-	expect_invalid(&w, "kv_indptr", 513, 3064, "at most 3073, the number of keys");
+	expect_invalid(&w, "kv_indptr", 513, 4088, "at most 4097, the number of keys");
 	expect_invalid(&w, "kv_indptr", 12, 2, "kv_indptr[12] is 2");
 	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
 	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");

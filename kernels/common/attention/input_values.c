@@ -57,7 +57,7 @@ static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
 	int64_t own = plan->entries[b + 1] - plan->entries[b], first = plan->entries[1];
 	int64_t most = own < first ? own : first;
 
-	return b > 0 && (b % 8 == 2 || b % 8 == 4) && most > 1 ? most / 2 : 0;
+	return b > 0 && b % 8 >= 2 && b % 8 <= 4 && most > 1 ? most / 2 : 0;
 }
 
 /* Returns the values of kv_indices, allocated by malloc. Returns NULL with an error message in `err` if the caches have

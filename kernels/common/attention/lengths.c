@@ -4,7 +4,7 @@ struct length {
 	int16_t queries, keys;
 };
 
-enum { PARTS = 12 };
+enum { PARTS = 14 };
 
 /* How many sequences a case with a list has. PARTS_ONLY: sequence 0 and one sequence for each part of the list. BLOCK:
  * attention_block(). PAST_BLOCK: attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block(), but of the sequences
@@ -24,8 +24,10 @@ struct list {
 /* The lengths of the lists BLOCKS_DECODE and BLOCKS_LATENT_DECODE. */
 #define DECODE_BLOCKS \
 	{ \
-		{{1, 1}, {1, 0}, {1, 16}, {1, 17}, {1, 32}, {1, 33}, {1, 64}, {1, 65}, {1, 128}, {1, 129}, {1, 256}, {1, 257}}, \
-		{{1, 0}, {1, 1}, {1, 15}, {1, 16}, {1, 31}, {1, 32}, {1, 63}, {1, 64}, {1, 127}, {1, 128}, {1, 255}, {1, 256}} \
+		{{1, 1}, {1, 0}, {1, 16}, {1, 17}, {1, 32}, {1, 33}, {1, 64}, {1, 65}, {1, 128}, {1, 129}, {1, 256}, {1, 257}, \
+		 {1, 512}, {1, 513}}, \
+		{{1, 0}, {1, 1}, {1, 15}, {1, 16}, {1, 31}, {1, 32}, {1, 63}, {1, 64}, {1, 127}, {1, 128}, {1, 255}, {1, 256}, \
+		 {1, 511}, {1, 512}} \
 	}
 
 static const struct list lists[LISTS] = {
@@ -46,7 +48,9 @@ static const struct list lists[LISTS] = {
                                {33, 65},
                                {64, 128},
                                {65, 129},
-                               {128, 130}},
+                               {128, 130},
+                               {1, 512},
+                               {1, 513}},
                               {{162, 0},
                                {17, 17},
                                {1, 1},
@@ -58,7 +62,9 @@ static const struct list lists[LISTS] = {
                                {32, 33},
                                {63, 127},
                                {64, 255},
-                               {129, 129}}},
+                               {129, 129},
+                               {1, 511},
+                               {1, 512}}},
                              {6, LIST_LONGEST}},
     [LIST_BLOCKS_LATENT] = {false,
                             PAST_BLOCK,
@@ -74,7 +80,9 @@ static const struct list lists[LISTS] = {
                               {32, 32},
                               {2, 128},
                               {1, 129},
-                              {65, 65}},
+                              {65, 65},
+                              {1, 512},
+                              {1, 513}},
                              {{129, 0},
                               {17, 17},
                               {1, 1},
@@ -86,7 +94,9 @@ static const struct list lists[LISTS] = {
                               {33, 33},
                               {1, 127},
                               {2, 255},
-                              {64, 65}}},
+                              {64, 65},
+                              {1, 511},
+                              {1, 512}}},
                             {2, LIST_LATENT_LONGEST}},
     [LIST_BLOCKS_LATENT_DECODE] = {true, PAST_BLOCK, PARTS, DECODE_BLOCKS, {1, LIST_LATENT_LONGEST}},
     [LIST_CHUNK_CAUSAL] = {false,

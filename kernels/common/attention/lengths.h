@@ -3,14 +3,14 @@
  *
  * A list contains the numbers of queries and keys of sequences 1, 2, 3 and so on. Sequence 0 gets the remaining queries
  * and keys. The two sets of input values of a case have the same axes, but a list has different lengths for each set.
- * If a length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
+ * If a length is a multiple of 16, 32, 64, 128, 256 or 512 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
  *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
  *           sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
  *           prefill, the numbers of queries are also around block sizes, up to 128. With latent heads, these numbers
  *           are at most 64, because each pair of a query and a key then costs ten times as much. The number of
- *           sequences is attention_past_block(). After the first 12 sequences, the last sequence and sequences whose
+ *           sequences is attention_past_block(). After the first 14 sequences, the last sequence and sequences whose
  *           index is next to a power of two have at most two queries and two keys. All others have one query and no
  *           key, which keeps the case fast. In the second set, the first and the last sequence are exchanged: the
  *           longest sequence is the last, and the first one has fewer keys than most.
