@@ -83,8 +83,13 @@ HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t index,
 
 	if (alike)
 		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
-	return recurrence_key_element(f->eighths, f->exponent, quarters,
-	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
+
+	int longer = f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0;
+
+	value = recurrence_key_element(f->eighths, f->exponent, quarters, longer, value);
+	if (f->for_gradients || alike || !recurrence_has_spike(true, turn))
+		return value;
+	return recurrence_spiked(RECURRENCE_SPIKE * float_power(longer), turn, index % f->dim, f->dim, value);
 }
 
 HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
@@ -92,6 +97,8 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 	if (f->follows && turn % 2 == 1)
 		value = alike ? recurrence_alike_element(f->k_key, index, f->heads * f->dim)
 		              : uniform_signed(philox_bits(f->k_key, index), 20);
+	if (!f->for_gradients && !alike && recurrence_has_spike(false, turn))
+		value = recurrence_spiked(RECURRENCE_QUERY_SPIKE, turn, index % f->dim, f->dim, value);
 	if (!f->l2norm)
 		return value;
 	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)

@@ -84,6 +84,7 @@ MUTANTS = [
     ("delta_rule_recurrent_qk_l2norm_h4_d64", "values limited to 20", "v.float()", "v.float().clamp(-20, 20)"),
     ("delta_rule_recurrent_qk_l2norm_h4_d64", "keys limited to 50 before they are normalised", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float().clamp(-50, 50), dim=-1)"),
     ("delta_rule_recurrent_qk_l2norm_h4_d64", "initial state limited to 20", "initial_state.clone()", "initial_state.clamp(-20, 20)"),
+    (STEPS, "normalised keys limited to 1/2", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float(), dim=-1).clamp(-0.5, 0.5)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -93,6 +93,7 @@ MUTANTS = [
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
     ("gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
     ("gated_delta_rule_recurrent_h2_hv4_d64", "squares of the query in float16", "query.square()", "query.half().square().float()"),
+    (CHUNKS, "keys limited to 1/2", "k.float()", "k.float().clamp(-0.5, 0.5)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

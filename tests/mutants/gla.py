@@ -79,6 +79,7 @@ MUTANTS = [
     (STEPS, "a scale below 0.06 taken for the default", "scale = scale or", "scale = (scale if scale > 0.06 else 0) or"),
     (CHUNKS, "whole chunks: the last one is added to the state twice", "        final_state[n] = state",
      "        final_state[n] = state + (added if end > first and (end - first) % 64 == 0 and end - first > 64 else 0)"),
+    (STEPS, "keys limited to 1", "k.float()", "k.float().clamp(-1, 1)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

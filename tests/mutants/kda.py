@@ -94,6 +94,7 @@ MUTANTS = [
     (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
     ("kda_chunk_varlen_gate_beta_sigmoid_h4_d64", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
     ("kda_recurrent_lower_bound_h2_k64_v32", "values limited to 20", "v.float()", "v.float().clamp(-20, 20)"),
+    (BOUNDED, "keys limited to 1/2", "k.float()", "k.float().clamp(-0.5, 0.5)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -68,6 +68,8 @@ MUTANTS = [
     (GAMMA, "gates of at least -10", "torch.exp(g_gamma)", "torch.exp(g_gamma.clamp(min=-10))"),
     (GAMMA, "an empty sequence ends with zeros", "        for t in range(first, end):", "        if first == end:\n            final_state[n] = 0\n            continue\n        for t in range(first, end):"),
     ("simple_gla_varlen_gamma_h4_k64_v128", "only the first 32 sequences", "zip(offsets, offsets[1:])", "list(zip(offsets, offsets[1:]))[:32]"),
+    (PAIRS, "queries limited to 3", "q.float()", "q.float().clamp(-3, 3)"),
+    (PAIRS, "keys limited to 1", "k.float()", "k.float().clamp(-1, 1)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

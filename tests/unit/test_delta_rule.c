@@ -12,14 +12,14 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "523dffaf2aa1db88d5535078fe383b25", 3,
+    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "4ffab0e26c84da55dc911f19340ce0b7", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
-    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "d94420ebbada2a07ccd2f5efb56ec227", 4,
+    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "3b1a2b67da46b4c82e4996f6c5c56bcf", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
-    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "39afd3c44c41c9cf9f66f18d2b5e2337",
+    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "d00dd6664511e44d5a373c74e81c8b62",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},
     [DOUBLED] = {PROBLEM("delta_rule_neg-eigval", "delta_rule", square, packed_in, packed_out),
-                 "a7fad8aecd9616b28d6c346cebf516fe", 4,
+                 "b43702841d9f49b20687263ff0720842", 4,
                  {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, NOT_DOUBLED}},
 };
 

@@ -22,11 +22,11 @@ static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
-    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "99335069c19b05f7cfe3f8d91d4c2dec", 5,
+    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "dcb7fa7e0706e021dd83748dccdbf6f4", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
-    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "75cd8a5877da725950a8317a6767e193", 4,
+    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "dff2f2e9c282b0b1bbb2b933f959e81c", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},
-    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "d06dfc71a87ad7112a1bd02cca184b5b", 3,
+    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "226f5a0e3db626bb7b78c25b67dc77c5", 3,
                  {OF_BOTH, BOUND_IGNORED, BIAS_LEFT_OUT, RATE_LEFT_OUT, RATE_WITHOUT_EXPONENTIAL,
                   SIGMOID_IN_ANY_CASE}},
 };

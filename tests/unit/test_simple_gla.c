@@ -17,11 +17,11 @@ static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "3aa02ba0ec219661b65a886ac87f2cdb", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "cc77a52bd4c03d5ab439ced7bf86a3c1", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
-    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "4d0d6f880a82cb1d701ac6c381489004", 5,
+    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "74d09c72e5d0045e76bad2d45a02d13e", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "f8d7d480ae8e8ef633614c0da57cc381", 3,
+    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "82eac3ce4db7c5f6fc3bc0974ffb51f9", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},
 };
 

@@ -278,6 +278,9 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	f.second = c->contents == CONTENTS_SECOND;
 	f.doubtful = recurrence_is_doubtful(c, e.total);
 	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
+	f.spike = f.part != RECURRENCE_K                                     ? RECURRENCE_QUERY_SPIKE
+		  : f.l2norm || (c->variant & RECURRENCE_DELTA) != 0 ? RECURRENCE_SPIKE
+								     : RECURRENCE_LARGE_SPIKE;
 	f.has_alike = (c->variant & RECURRENCE_DELTA) != 0 && (roles.cu_seqlens >= 0 ? e.total : e.tokens) > RECURRENCE_ALIKE;
 	f.sharing = f.heads == e.v_heads ? e.v_heads / e.q_heads : 1;
 	f.alike = recurrence_alike_of(e.k_dim, modes.sigmoid, modes.doubled);

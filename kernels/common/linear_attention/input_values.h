@@ -10,12 +10,17 @@
  *              If the reference does not normalise k, the norm depends on (token + head) % 4. If this remainder is 3,
  *              the norm is near 1/2. If the remainder is 0 or 1, the norm is near 1. If the remainder is 2, the norm is
  *              near 2. The delta rule needs a smaller norm, because 1 - beta |k|^2 must be between -1 and 1: the norm
- *              is then near 5/4, or near 1 if beta is doubled.
+ *              is then near 5/4, or near 1 if beta is doubled. If (token + head) % 8 is 4, one element of the row is a
+ *              spike: it is 15/16 of the usual norm, and the others are a quarter of what they are in other rows.
+ *              Without the delta rule and without normalisation, the spike is 3/2. (With a spike of 4, the rounding
+ *              errors of gates exceed the bounds.) A reference that clamps the elements of a key to a smaller range
+ *              gives wrong results.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
  *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, a row is
  *              short, i.e. has a small norm, if (token + head) % 8 is 3 (recurrence_short_query). Squares of long rows
- *              overflow float16.
+ *              overflow float16. If (token + head) % 8 is 2, one element of the row is a spike of 4, multiplied like
+ *              the row, and the others are a quarter of what they are in other rows.
  *   v          uniform on [-1, 1) (second set: [-64, 64)), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) (second set: [-32, 32)). A reference that clamps v, a state or an output to a
  *              smaller range gives wrong results
@@ -175,6 +180,7 @@ struct recurrence_fill {
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
+	float spike; /* the largest element of a row of q or k that has a spike */
 	int largest; /* the largest norm of a key is `largest` / 4 times the usual norm */
 	bool has_alike;  /* whether the first tokens have similar keys */
 	int64_t sharing; /* number of heads of the element's tensor that share a head of k */
@@ -192,6 +198,11 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
 #ifdef __cplusplus
 }
 #endif
+
+/* The spikes of keys with the delta rule or with normalisation, of other keys, and of queries. */
+#define RECURRENCE_SPIKE 0.9375f
+#define RECURRENCE_LARGE_SPIKE 1.5f
+#define RECURRENCE_QUERY_SPIKE 4.0f
 
 /* The factor by which huge values are larger than others. */
 enum { RECURRENCE_HUGE = 256 };
@@ -256,6 +267,21 @@ HOST_DEVICE static inline float recurrence_bending_gate(bool second, float value
 HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 {
 	return turn % 8 == 3;
+}
+
+/* Returns true if a row of q or of k has a spike. `turn` is token + head. Rows with similar keys and rows of gradient cases
+ * have none. */
+HOST_DEVICE static inline bool recurrence_has_spike(bool is_key, int64_t turn)
+{
+	return turn % 8 == (is_key ? 4 : 2);
+}
+
+/* Returns element `at` of a row of `dim` elements with a spike. `value` is the element of the same row without one. */
+HOST_DEVICE static inline float recurrence_spiked(float spike, int64_t turn, int64_t at, int64_t dim, float value)
+{
+	if (at != turn / 8 * 7 % dim)
+		return value * 0.25f;
+	return value < 0 ? -spike : spike;
 }
 
 /* Returns the level of a kind of gates: most gates of the kind are between -2^level and 0, and a few are several times
@@ -371,6 +397,8 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 		              : uniform_signed(philox_bits(f->k_key, index), 20);
 	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 1)
 		return 0;
+	if (!f->for_gradients && !alike && recurrence_has_spike(false, turn))
+		value = recurrence_spiked(f->spike, turn, index % f->dim, f->dim, value);
 	if (!f->l2norm)
 		return value;
 	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)
@@ -392,12 +420,14 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
 	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 2)
 		return 0;
-	return recurrence_key_element(f->eighths, f->exponent,
-	                              f->l2norm || alike ? 4
-	                              : turn % 4 == 2    ? f->largest
-	                              : turn % 4 == 3    ? 2
-	                                                 : 4,
-	                              f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0, value);
+
+	int quarters = f->l2norm || alike ? 4 : turn % 4 == 2 ? f->largest : turn % 4 == 3 ? 2 : 4;
+	int longer = f->l2norm ? recurrence_longer(f->second, f->for_gradients, turn) : 0;
+
+	value = recurrence_key_element(f->eighths, f->exponent, quarters, longer, value);
+	if (f->for_gradients || alike || !recurrence_has_spike(true, turn))
+		return value;
+	return recurrence_spiked(f->spike * float_power(longer), turn, index % f->dim, f->dim, value);
 }
 
 /* Returns an element of the gate input, to which the operation applies softplus. `turn` is 5 * token + head + 3 *
