@@ -80,7 +80,9 @@
  * probabilities keep the same tokens. So do all values of min_p between two successive ratios of probabilities. The p
  * or min_p of a row is inside such a range, so float32 rounding does not change which tokens are kept. If the range is
  * narrower than 2^-8, the parameter is in its middle. In a wider range, the parameter is above the lower end by 1/16 of
- * the range in three of four rows, and by 15/16 in one row. If p is above the lower end by 1/16 of the
+ * the range in three of four rows, and by 15/16 in one row. In the second set, the parameter of this one row is only
+ * 2^-13 below the upper end. That is more than the error of float32 sums, but less than that of most bfloat16 sums and
+ * of many float16 sums, so a reference with such sums keeps one token too many. If p is above the lower end by 1/16 of the
  * range, p exceeds the total probability of all tokens before the last kept token, but only by a small part of the
  * probability of the last kept token. In the second set, min_p is 1 in those rows with an even index that keep one
  * token.
@@ -538,8 +540,9 @@ static inline double sampling_between(const struct sampling_fill *f, int64_t row
 {
 	const double parts[4] = {0.0625, 0.0625, 0.0625, 0.9375};
 	int64_t turn = row / 2 + row / SAMPLING_BLOCK + 2 * (row & 1) + sampling_is_second(f, row);
+	double part = upper - lower >= 0x1p-8 ? parts[turn % 4] : 0.5;
 
-	return lower + (upper - lower >= 0x1p-8 ? parts[turn % 4] : 0.5) * (upper - lower);
+	return sampling_is_second(f, row) && part > 0.5 ? upper - 0x1p-13 : lower + part * (upper - lower);
 }
 
 /* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that

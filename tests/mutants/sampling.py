@@ -192,6 +192,8 @@ MUTANTS = [
     (TOP_P, "the last token of the nucleus gets only the rest of p", "torch.where(before <= p, weights, 0.0)",
      "torch.minimum(weights, (p - before).clamp(min=0)) + (weights * (before == 0) if p <= 0 else 0)"),
     (RENORM_P, "a p of 0.999 at most", "before <= top_p[:, None]", "before <= torch.where(top_p < 1, top_p.clamp(max=0.999), top_p)[:, None]"),
+    (TOP_P, "sums that filter in bfloat16", "torch.cumsum(weights, dim=0) - weights",
+     "torch.cumsum(weights.bfloat16().float(), dim=0).bfloat16().float() - weights.bfloat16().float()"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
