@@ -316,7 +316,8 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 }
 
 /* Appends the ground truths of "auto" and "all". If the definition has no op family, "auto" uses first the definition's
- * chain (engine/dataset_truth.h) and then the dataset's own truth. */
+ * chain (engine/dataset_truth.h) and then the dataset's own truth. The function of a tag "fi_api:" is used only without
+ * an op family: the call cannot pass the constants of the reference, such as the base of rope. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)
@@ -330,7 +331,7 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 		if ((own[i].truth.program || own[i].truth.chain) && (op == NULL || choice->all))
 			add_truth(out, items, own[i].truth);
 	for (int i = 0; i < choice->fact_count && fi_api != NULL; i++)
-		if ((op == NULL || choice->all) && asks(choice, &choice->facts[i], any_family))
+		if (op == NULL && asks(choice, &choice->facts[i], any_family))
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 

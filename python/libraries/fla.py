@@ -323,7 +323,7 @@ def rmsnorm(call: Call):
     return call.outputs_of(output=rms_norm(call["hidden"], call["weight"], None, eps=float(call.constant("eps"))))
 
 
-COARSE = {"output": (1e-3, 2e-2), "new_state": (1e-3, 2e-2)}
+COARSE = {"output": (1e-3, 2e-2), "new_state": (1.5e-3, 2e-2)}
 LINEAR = ("delta_rule", "gated_delta_rule", "gla", "kda", "simple_gla")
 
 TABLES = (

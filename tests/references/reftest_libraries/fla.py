@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1aa87a08d2c55ee9cd8cffae53207a47
+# reftest-body: 863a571262fea64fb0b7b0aafc15bba8
 # fmt: off
 # ruff: noqa
 """fla - computes ground truths with flash-linear-attention. The table in this file was written for fla-core 0.6.0.
@@ -327,7 +327,7 @@ def rmsnorm(call: Call):
     return call.outputs_of(output=rms_norm(call["hidden"], call["weight"], None, eps=float(call.constant("eps"))))
 
 
-COARSE = {"output": (1e-3, 2e-2), "new_state": (1e-3, 2e-2)}
+COARSE = {"output": (1e-3, 2e-2), "new_state": (1.5e-3, 2e-2)}
 LINEAR = ("delta_rule", "gated_delta_rule", "gla", "kda", "simple_gla")
 
 TABLES = (
