@@ -301,7 +301,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .checks = m->checks,
 			    .input_code = makes_any(m, inputs) ? &m->definition->input_code : NULL,
 			    .chosen_axes = m->chosen_axes && makes_any(m, inputs),
-			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
+			    .runs = m->asks == JOB_OUTPUTS ? m->runs : JOB_RUNS_ALL,
 			    .no_diagnosis = m->options->no_diagnosis,
 			    .save = m->options->save,
 			    .error_cap = error_cap_of(m),
@@ -402,6 +402,18 @@ static struct input_source *sources_of_size(const struct maker *m)
 	return inputs;
 }
 
+/* Returns how often the reference runs in case `i` of `count` cases of a size. Most of the time of `verify` is that of
+ * runs. With an op family, the last small case shows what the third run is for. */
+static enum job_runs runs_of(const struct maker *m, enum op_size size, int i, int count)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	bool last = i == count - 1;
+
+	if (size == SIZE_MEDIUM && op != NULL && op->last_medium_runs_once && last && i > 0 && !makes_any(m, sources_of_size(m)))
+		return JOB_RUNS_ONCE;
+	return size == SIZE_MEDIUM || (size == SIZE_SMALL && op != NULL && !last) ? JOB_RUNS_BOTH : JOB_RUNS_ALL;
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -413,12 +425,12 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	if (count == 0 && size == SIZE_SMALL)
 		m->out.no_sizes = why_no_sizes(m->definition, m->arena);
 	m->chosen_axes = true;
-	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
 		const char *id = axes_id(m, size_name(size), axis, inputs);
 
+		m->runs = runs_of(m, size, i, count);
 		make_case(m, id, axis, inputs, 0);
 		if (size != SIZE_SMALL || i < count - 1)
 			continue;
@@ -426,7 +438,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_described_default_cases(m, id, axis);
 	}
 	m->chosen_axes = false;
-	m->two_runs = false;
+	m->runs = JOB_RUNS_ALL;
 }
 
 /* Adds a copy of the smallest case in which all floating-point tensors are float64. In float64, gradients have much

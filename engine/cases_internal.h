@@ -23,7 +23,7 @@ struct maker {
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
-	bool two_runs; /* in the next cases, the reference runs at most twice, not three times (job.two_runs) */
+	enum job_runs runs; /* how often the reference runs in the next cases */
 	bool checks; /* the next case has checks besides the comparison with its ground truth (job.checks) */
 	const struct op *gradient; /* NULL if this definition has no ground truth of gradients */
 	struct arena *arena;

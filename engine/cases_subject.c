@@ -179,8 +179,8 @@ void subject_fields(struct maker *m, struct test_case *c)
 		input_code_fields(m, fields);
 	if (job->chosen_axes)
 		field_text(fields, m->arena, "case.sizes", "chosen");
-	if (job->two_runs)
-		field_text(fields, m->arena, "case.runs", "two");
+	if (job->runs != JOB_RUNS_ALL)
+		field_text(fields, m->arena, "case.runs", job->runs == JOB_RUNS_ONCE ? "one" : "two");
 	if (job->asks == JOB_GRADIENTS)
 		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);

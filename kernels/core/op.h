@@ -314,6 +314,10 @@ struct op {
 	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
+	/* True if the last medium case differs from the one before only in its number of rows. The reference then runs
+	 * only once in it, on the first set of input values. */
+	bool last_medium_runs_once;
+
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
 	 * 0, or -1 with a message in `why` if the output fails. `c`, `outputs` (on the host) and `evidence` (what
 	 * `judge` wrote) have one entry for each set. NULL: no output is judged on both sets together. */

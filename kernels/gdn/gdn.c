@@ -410,6 +410,7 @@ const struct op gdn_op = {
     .mistakes = gdn_mistakes,
     .coverage = gdn_coverage,
     .sizes = sizes,
+    .last_medium_runs_once = true,
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,

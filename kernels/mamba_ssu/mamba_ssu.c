@@ -343,6 +343,7 @@ const struct op mamba_ssu_op = {
     .bind = ssu_bind,
     .coverage = coverage,
     .sizes = sizes,
+    .last_medium_runs_once = true,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,

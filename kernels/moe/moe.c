@@ -782,6 +782,7 @@ const struct op moe_op = {
     .mistakes = moe_mistakes,
     .coverage = coverage,
     .sizes = sizes,
+    .last_medium_runs_once = true,
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = routing_constants,

@@ -397,6 +397,7 @@ const struct op sampling_op = {
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,
+    .last_medium_runs_once = true,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,

@@ -505,6 +505,7 @@ const struct op softmax_op = {
     .mistakes = mistakes,
     .coverage = coverage,
     .sizes = sizes,
+    .last_medium_runs_once = true,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,

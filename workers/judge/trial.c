@@ -8,7 +8,7 @@
  * - ran: After each run, check that canaries and inputs are unchanged, and check the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators. If the case has only two runs (job.two_runs), skip the third one.
+ *   and with other seeds for torch's generators. Skip the second and third run if job.runs says so.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the third run, if the case is small and has no ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together: for example,
@@ -696,7 +696,14 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 
 bool trial_is_last_run(const struct trial *trial)
 {
-	return trial->run == (trial->job->two_runs && trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);
+	switch (trial->job->runs) {
+	case JOB_RUNS_ONCE:
+		return trial->run == RUN_FIRST;
+	case JOB_RUNS_BOTH:
+		return trial->run == (trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);
+	default:
+		return trial->run == RUN_AGAIN;
+	}
 }
 
 /* Requests the next run. A case with only one set of input values has no second run. */

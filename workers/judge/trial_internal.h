@@ -29,8 +29,8 @@ enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
  * is omitted if there is only one set. There is only one set if no second set can be made, if the workload provides
- * every input, or if the case probes a constant. The third run is omitted if there are two sets and job.two_runs is
- * true. A small case without ground truth has extra runs (extra_runs.c). */
+ * every input, if the case probes a constant, or if job.runs is JOB_RUNS_ONCE. The third run is omitted as job.runs
+ * says. A small case without ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */

@@ -274,6 +274,8 @@ static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;
 
+	if (job->runs == JOB_RUNS_ONCE)
+		return false;
 	if (!trial->probing && trial->custom.sets > 1)
 		return true;
 	for (int i = 0; i < job->problem.input_count; i++)

@@ -3,7 +3,7 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "two_runs": bool, "bench": bool, "chosen_axes": bool, "inputs_are_valid": bool, "chain": text | null, "fi_api": text | null,
+ *    "runs": "decimal", "bench": bool, "chosen_axes": bool, "inputs_are_valid": bool, "chain": text | null, "fi_api": text | null,
  *    "arguments": [text], "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
@@ -317,7 +317,7 @@ void job_write(const struct job *job, struct buf *out)
 	buf_printf(out, ",\"inputs_are_valid\":%s", job->inputs_are_valid ? "true" : "false");
 	write_text(out, "chain", job->chain);
 	write_arguments(out, job);
-	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
+	buf_printf(out, ",\"runs\":\"%d\"", (int)job->runs);
 	buf_printf(out, ",\"bench\":%s", job->bench ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
@@ -649,7 +649,11 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->inputs_are_valid = cJSON_IsTrue(json_member(json, "inputs_are_valid"));
 	job->chain = read_text(&at, json, "chain");
 	read_arguments(&at, json, job);
-	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
+	uint64_t runs = read_whole(&at, json, "runs", false);
+
+	job->runs = runs < JOB_RUNS_COUNT ? (enum job_runs)runs : JOB_RUNS_ALL;
+	if (runs >= JOB_RUNS_COUNT)
+		wrong(&at, "runs");
 	job->bench = cJSON_IsTrue(json_member(json, "bench"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);

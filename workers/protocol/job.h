@@ -38,8 +38,10 @@ struct job {
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
 	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
-	bool two_runs;                     /* omit the third run of the case; ignored if there is only one set of input
-					    * values */
+	/* How often the reference runs. JOB_RUNS_ALL: on both sets of input values, and on the first set again.
+	 * JOB_RUNS_BOTH: on each set once; like JOB_RUNS_ALL if there is only one set. JOB_RUNS_ONCE: only on the first
+	 * set. */
+	enum job_runs { JOB_RUNS_ALL, JOB_RUNS_BOTH, JOB_RUNS_ONCE, JOB_RUNS_COUNT } runs;
 	bool bench; /* the latency of the reference and of the ground truths is also measured */
 	enum job_asks asks;
 	const struct input_source *inputs; /* the source of each input; SOURCE_RANDOM: the op family generates it */
