@@ -149,8 +149,8 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 	return op_case;
 }
 
-/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets
- * `samples`. */
+/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets `samples`
+ * and `last_medium_runs_once`. */
 static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      const struct tolerance *dataset, struct arena *arena)
 {
@@ -173,6 +173,7 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 	}
 	c->rules = rules;
 	c->scalars = scalars;
+	c->last_medium_runs_once = op->last_medium_runs_once;
 }
 
 /* Sets `judged`: for each output, whether op.judge judges it without a tolerance rule. This does not depend on the

@@ -30,7 +30,7 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
 					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
-					       "I",	    "O",     "ENTRY_POINT"};
+					       "I",	    "O",     "ENTRY_POINT", "LAST_MEDIUM_RUNS_ONCE"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -460,6 +460,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_scalars(c, out);
 	write_rules(c, out);
 	buf_text(out, c->samples ? "    SAMPLES = True\n" : "");
+	buf_text(out, c->last_medium_runs_once ? "    LAST_MEDIUM_RUNS_ONCE = True\n" : "");
 	write_entry_point(d, out);
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);

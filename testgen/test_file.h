@@ -72,6 +72,7 @@ struct test_class {
 					* without an op family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
+	bool last_medium_runs_once; /* op.last_medium_runs_once of the family */
 	const struct test_constant *constants;
 	int constant_count;
 	const struct test_left *left; /* the inputs that the operation may write to */

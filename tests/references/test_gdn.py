@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b6969f1d9cee80dd3d79f2ef710ebb63
+# reftest-body: b4581a5dd84158884d6da2510b74f1c9
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -71,6 +71,7 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import math
 
@@ -185,6 +186,7 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import math
 
@@ -323,6 +325,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import math
 
@@ -428,6 +431,7 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import math
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fecd9f6d9d87b6171a3feb6286cdce94
+# reftest-body: 41d362eaf90ba1f03f2fa43025a3624d
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import conftest
@@ -80,6 +80,7 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -162,6 +163,7 @@ class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
             (1.52587890625e-05, 0.01, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F

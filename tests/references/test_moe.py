@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: aaf08b76419625a46cf565fbf5688d3b
+# reftest-body: 0280cff94b153a1b5920d46cd1d75085
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -52,6 +52,7 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -117,6 +118,7 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -222,6 +224,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -354,6 +357,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -453,6 +457,7 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -540,6 +545,7 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -620,6 +626,7 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 28bf7daf18d90f35692a0402ae9370f6
+# reftest-body: 3b3bf52bca5366c1d15e8ccf99790c31
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -41,6 +41,7 @@ class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -86,6 +87,7 @@ class TestSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -133,6 +135,7 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
             (1e-10, 1e-05, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -185,6 +188,7 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -242,6 +246,7 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -299,6 +304,7 @@ class TestTopPRenormProbsV32000(conftest.DefinitionTests):
             (1e-10, 1e-05, 1.0),
         ],
     )
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -349,6 +355,7 @@ class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
+    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
