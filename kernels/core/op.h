@@ -314,8 +314,8 @@ struct op {
 	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
-	/* True if the last medium case differs from the one before only in its number of rows. The reference then runs
-	 * only once in it, on the first set of input values. */
+	/* True if the last medium case adds nothing to the other cases but another number of rows, tokens or sequences.
+	 * The reference then runs only once in it, on the first set of input values. */
 	bool last_medium_runs_once;
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
