@@ -46,8 +46,8 @@ static const struct tensor *readable(struct trial *trial, struct arena *arena, c
 	return out;
 }
 
-/* Lets the op family judge an output. For `evidence`, see op.judge. Returns 1 if the family judged the output, 0 if the output must be compared by
- * the tolerance rule, and -1 on error. */
+/* Lets the op family judge an output. For `evidence`, see op.judge. Returns 1 if the family judged the output, 0 if the
+ * output must be compared by the tolerance rule, and -1 on error. */
 static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct metrics *metrics, double *evidence, struct err *why)
 {
@@ -148,7 +148,8 @@ static int compare_elements(struct trial *trial, const struct tensor *found, con
 }
 
 /* Compares one output of `found` with `wanted` by the tolerance rule `rule`, and writes the result to `out`. If the
- * output fails, sets `miss` to the message. Returns 1 if the op family judged the output itself, and -1 on error. */
+ * output fails, sets `miss` to the message. For `evidence`, see op.judge. Returns 1 if the op family judged the output
+ * itself, and -1 on error. */
 int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			  const struct tensor *wanted, struct rule rule, const char *truth_name,
 			  struct output_verdict *out, double *evidence, const char **miss, struct err *err)
