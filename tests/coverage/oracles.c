@@ -86,9 +86,10 @@ static void judge(const struct subject *s, const struct op_case *c, const struct
 {
 	for (int i = 0; i < s->problem.output_count; i++) {
 		struct metrics metrics = {0};
+		double evidence[OP_EVIDENCE], *kept = c->contents == CONTENTS_SECOND ? evidence : NULL;
 		struct err err = {""};
 
-		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, NULL, &err) < 0 && !s->mistakes)
+		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, kept, &err) < 0 && !s->mistakes)
 			fail(s, s->problem.outputs[i].name, err.text);
 		if (s->op->weigh != NULL)
 			s->op->weigh(c, i, s->op->rule(c, i), &out[i], &out[i], &metrics, &err);
