@@ -119,6 +119,13 @@ const char *why_no_sizes(const struct definition *d, struct arena *arena)
 					 "constraints; only workloads are verified" : NULL;
 }
 
+enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count)
+{
+	if (size != SIZE_MEDIUM)
+		return JOB_RUNS_ALL;
+	return op != NULL && op->last_medium_runs_once && i > 0 && i == count - 1 ? JOB_RUNS_ONCE : JOB_RUNS_BOTH;
+}
+
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
 {
 	while (*list != '\0') {

@@ -11,8 +11,13 @@
 #include "base/err.h"
 #include "dataset/definition.h"
 #include "kernels/core/op.h"
+#include "workers/protocol/job.h"
 
 const char *size_name(enum op_size size);
+
+/* Returns how often the reference runs in case `i` of the `count` cases of a size. Medium cases take most of the time of
+ * `verify`, so they have fewer runs. */
+enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count);
 
 /* Parses a list such as "small,large". Sets size[i] for each size i in the list. Returns -1 and sets `err` on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);

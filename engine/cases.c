@@ -402,18 +402,6 @@ static struct input_source *sources_of_size(const struct maker *m)
 	return inputs;
 }
 
-/* Returns how often the reference runs in case `i` of `count` cases of a size. Most of the time of `verify` is that of
- * runs. With an op family, the last small case shows what the third run is for. */
-static enum job_runs runs_of(const struct maker *m, enum op_size size, int i, int count)
-{
-	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
-	bool last = i == count - 1;
-
-	if (size == SIZE_MEDIUM && op != NULL && op->last_medium_runs_once && last && i > 0 && !makes_any(m, sources_of_size(m)))
-		return JOB_RUNS_ONCE;
-	return size == SIZE_MEDIUM || (size == SIZE_SMALL && op != NULL && !last) ? JOB_RUNS_BOTH : JOB_RUNS_ALL;
-}
-
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -430,7 +418,9 @@ static void make_size_cases(struct maker *m, enum op_size size)
 
 		const char *id = axes_id(m, size_name(size), axis, inputs);
 
-		m->runs = runs_of(m, size, i, count);
+		m->runs = size_runs(m->out.op != NULL ? m->out.op->op : NULL, size, i, count);
+		if (m->runs == JOB_RUNS_ONCE && makes_any(m, inputs))
+			m->runs = JOB_RUNS_BOTH;
 		make_case(m, id, axis, inputs, 0);
 		if (size != SIZE_SMALL || i < count - 1)
 			continue;

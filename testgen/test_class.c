@@ -19,6 +19,7 @@ static const char *const size_labels[SIZE_COUNT] = {
 static void add_sizes(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      struct arena *arena)
 {
+	static const int counts[JOB_RUNS_COUNT] = {[JOB_RUNS_ALL] = 3, [JOB_RUNS_BOTH] = 2, [JOB_RUNS_ONCE] = 1};
 	size_t width = (size_t)(problem->axis_count > 0 ? problem->axis_count : 1);
 	struct test_size *sizes = arena_array(arena, (size_t)SIZE_COUNT * SIZE_ROWS, sizeof *sizes);
 
@@ -27,7 +28,9 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 		int count = size_rows(op, variant, problem, c->definition, (enum op_size)size, rows);
 
 		for (int i = 0; i < count; i++)
-			sizes[c->size_count++] = (struct test_size){size_labels[size], rows + (size_t)i * width};
+			sizes[c->size_count++] = 
+			    (struct test_size){size_labels[size], rows + (size_t)i * width,
+					       counts[size_runs(op, (enum op_size)size, i, count)]};
 	}
 	c->sizes = sizes;
 }
@@ -100,7 +103,7 @@ static void add_edges(struct test_class *c, const struct op *op, int variant, co
 		int64_t *axis = arena_array(arena, width, sizeof *axis);
 
 		if (op->edge_axes(problem, variant, i + 1, axis) && axis_expressions_fit(c->definition, axis))
-			edges[c->edge_count++] = (struct test_size){op->edges[i].name, axis};
+			edges[c->edge_count++] = (struct test_size){op->edges[i].name, axis, 0};
 	}
 	c->edges = edges;
 }
@@ -149,8 +152,8 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 	return op_case;
 }
 
-/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets `samples`
- * and `last_medium_runs_once`. */
+/* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size. Also sets
+ * `samples`. */
 static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      const struct tolerance *dataset, struct arena *arena)
 {
@@ -173,7 +176,6 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 	}
 	c->rules = rules;
 	c->scalars = scalars;
-	c->last_medium_runs_once = op->last_medium_runs_once;
 }
 
 /* Sets `judged`: for each output, whether op.judge judges it without a tolerance rule. This does not depend on the

@@ -30,7 +30,7 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
 					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
-					       "I",	    "O",     "ENTRY_POINT", "LAST_MEDIUM_RUNS_ONCE"};
+					       "I",	    "O",     "ENTRY_POINT", "RUNS"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -287,9 +287,17 @@ static void write_cases(const struct definition *d, const char *attribute, const
 	buf_text(out, "    )\n");
 }
 
+/* Writes RUNS, which says for each size how many times the reference runs. */
+static void write_runs(const struct test_class *c, struct buf *out)
+{
+	for (int i = 0; i < c->size_count; i++)
+		buf_printf(out, "%s%d", i == 0 ? "    RUNS = (" : ", ", c->sizes[i].runs);
+	buf_text(out, c->size_count == 0 ? "" : c->size_count == 1 ? ",)\n" : ")\n");
+}
+
 static void write_probe(const struct test_class *c, struct buf *out)
 {
-	const struct test_size probe = {"probe", c->probe};
+	const struct test_size probe = {"probe", c->probe, 0};
 
 	if (c->probe != NULL)
 		write_size(c->definition, 4, "PROBE = ", "probe", &probe, "", out);
@@ -455,12 +463,12 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_probe(c, out);
 	write_left(c, out);
 	write_cases(d, "SIZES", "size", c->sizes, c->size_count, out);
+	write_runs(c, out);
 	write_repeats(c, out);
 	write_cases(d, "EDGES", "edge", c->edges, c->edge_count, out);
 	write_scalars(c, out);
 	write_rules(c, out);
 	buf_text(out, c->samples ? "    SAMPLES = True\n" : "");
-	buf_text(out, c->last_medium_runs_once ? "    LAST_MEDIUM_RUNS_ONCE = True\n" : "");
 	write_entry_point(d, out);
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);

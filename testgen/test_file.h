@@ -23,6 +23,7 @@
 struct test_size {
 	const char *label;   /* "small", "medium" or "large", or the name of an edge case */
 	const int64_t *axis; /* one value for each axis of the definition */
+	int runs;            /* how many times the reference runs; 0: not a size */
 };
 
 struct test_constant {
@@ -72,7 +73,6 @@ struct test_class {
 					* without an op family */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation draws random samples from torch's generators */
-	bool last_medium_runs_once; /* op.last_medium_runs_once of the family */
 	const struct test_constant *constants;
 	int constant_count;
 	const struct test_left *left; /* the inputs that the operation may write to */

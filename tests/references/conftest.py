@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bb9353e4f23487c8780e763459fb6e2f
+# reftest-body: 0a1e2d2fd9c60801fd7aa38df699fa12
 """conftest - the code that all generated test files in this directory share. It runs
 the tests of references.
 
@@ -2102,13 +2102,11 @@ def check_numerical_correctness(test, case, device):
 
 
 def runs_of(test, case):
-    """Returns how many times the reference runs in a case: as often as in `reftest verify` (runs_of in
-    engine/cases.c)."""
-    sizes = [size.axes for size in test.SIZES if size.label == case.label]
-    last = case.repeats or case.axes in sizes[-1:]
-    if case.label == "medium":
-        return 1 if test.LAST_MEDIUM_RUNS_ONCE and last and len(sizes) > 1 else 2
-    return 2 if case.label == "small" and test.FAMILY is not None and not last else 3
+    """Returns how many times the reference runs in a case: as often as in `reftest verify`."""
+    sizes = [(size.label, size.axes) for size in test.SIZES]
+    if case.repeats or (case.label, case.axes) not in sizes:
+        return 3
+    return test.RUNS[sizes.index((case.label, case.axes))]
 
 
 def copies_of(outputs):
@@ -2281,11 +2279,11 @@ class DefinitionTests:
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
     DEFAULT_NUMBERS = constants()
-    MODES = SIZES = OMITTED = EDGES = ()
+    MODES = SIZES = RUNS = OMITTED = EDGES = ()
     PROBE = None
     ENTRY_POINT = "run"
     RULES = rules()
-    SAMPLES = LAST_MEDIUM_RUNS_ONCE = False
+    SAMPLES = False
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c3841044df3dba464705be2d12f5d40b
+# reftest-body: 8f44a14ae87ade41b9af5afb0e557e1e
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import conftest
@@ -39,6 +39,7 @@ class TestGemmBf16N128K2048(conftest.DefinitionTests):
         conftest.size("medium", M=4097),
         conftest.size("large", M=4096),
     )
+    RUNS = (3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3)
     EDGES = (
         conftest.edge("no_rows", M=0),
         conftest.edge("many_rows", M=4097),
@@ -85,6 +86,7 @@ class TestGemmBf16N2048K5376(conftest.DefinitionTests):
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_rows", M=0),
         conftest.edge("many_rows", M=513),
@@ -131,6 +133,7 @@ class TestGemmBf16N576K7168(conftest.DefinitionTests):
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_rows", M=0),
         conftest.edge("many_rows", M=2049),
@@ -177,6 +180,7 @@ class TestGemmN1024K4096(conftest.DefinitionTests):
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_rows", M=0),
         conftest.edge("many_rows", M=2049),
@@ -223,6 +227,7 @@ class TestGemmN4096K4096(conftest.DefinitionTests):
         conftest.size("medium", M=513),
         conftest.size("large", M=4096),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_rows", M=0),
         conftest.edge("many_rows", M=513),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f95c7d06b4a1034a609ba59c0bba66dc
+# reftest-body: add12912c544563707288f2e26a3b5a9
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import conftest
@@ -35,6 +35,7 @@ class TestGemmaFusedAddRmsnormH4608(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -88,6 +89,7 @@ class TestGemmaRmsnormH5376(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output

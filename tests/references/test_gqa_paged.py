@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 68f105a5b1365ef77b12f2d2f3bb56fc
+# reftest-body: d7bcb494c6e9e5dcb22301485ad3a72f
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -73,6 +73,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
             num_kv_indices=131072,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -210,6 +211,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
             num_kv_indices=8252,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -360,6 +362,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
             num_kv_indices=1031,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -523,6 +526,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
             num_kv_indices=16384,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ceb620b9b7109712c74320a6ef821666
+# reftest-body: 9f318f9a7003c31d4e3705b5a7584157
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import conftest
@@ -34,6 +34,7 @@ class TestLayernormH1152(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -84,6 +85,7 @@ class TestLayernormH768(conftest.DefinitionTests):
         conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 41d362eaf90ba1f03f2fa43025a3624d
+# reftest-body: 7caad5d986701a406f1f87ef97220168
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import conftest
@@ -50,6 +50,7 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, state_cache_size=128),
         conftest.size("large", batch_size=512, state_cache_size=384),
     )
+    RUNS = (3, 3, 2, 1, 3)
     OMITTED = ("z",)
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, state_cache_size=3),
@@ -80,7 +81,6 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -150,6 +150,7 @@ class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
         conftest.size("medium", batch_size=128, state_cache_size=128),
         conftest.size("large", batch_size=384, state_cache_size=384),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, state_cache_size=3),
         conftest.edge("all_padding", batch_size=3, state_cache_size=3),
@@ -163,7 +164,6 @@ class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
             (1.52587890625e-05, 0.01, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F

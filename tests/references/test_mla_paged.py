@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4df2d08b80ad8e922113aceeb72f0314
+# reftest-body: 82dbdb807e3de5d0cc53fd6076ce8aee
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -75,6 +75,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             num_kv_indices=2111,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -216,6 +217,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
             num_kv_indices=16384,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_queries",

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0280cff94b153a1b5920d46cd1d75085
+# reftest-body: 8e9e796893aa329224d491db3253354b
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -43,6 +43,7 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -52,7 +53,6 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -109,6 +109,7 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -118,7 +119,6 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -195,6 +195,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -224,7 +225,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -334,6 +334,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -357,7 +358,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -448,6 +448,7 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -457,7 +458,6 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -536,6 +536,7 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -545,7 +546,6 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -617,6 +617,7 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -626,7 +627,6 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7ba6f1ca98f75715ab8247d1ad463c2f
+# reftest-body: 0401ac1590172b97a3aea28fba154035
 """Tests of definitions/page. conftest.py says how they run."""
 
 import conftest
@@ -81,6 +81,7 @@ class TestAppendPagedKvCacheKv8D128Ps1(conftest.DefinitionTests):
             num_kv_indices=24832,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_tokens",
@@ -205,6 +206,7 @@ class TestAppendPagedKvCacheKv8D128Ps16(conftest.DefinitionTests):
             num_kv_indices=1792,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_tokens",
@@ -330,6 +332,7 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64(conftest.DefinitionTests):
             num_kv_indices=640,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_tokens",

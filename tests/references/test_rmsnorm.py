@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ec90e371bcc36a2bbe6e66b5049a2333
+# reftest-body: 268d131da023b48cf1fb14332db4a6f0
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import conftest
@@ -35,6 +35,7 @@ class TestFusedAddRmsnormH4096(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -90,6 +91,7 @@ class TestFusedAddRmsnormH5120(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -144,6 +146,7 @@ class TestFusedAddRmsnormH7168(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -192,6 +195,7 @@ class TestRmsnormH128(conftest.DefinitionTests):
         conftest.size("medium", batch_size=4097),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -241,6 +245,7 @@ class TestRmsnormH1536(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -290,6 +295,7 @@ class TestRmsnormH2048(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -339,6 +345,7 @@ class TestRmsnormH4096(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -388,6 +395,7 @@ class TestRmsnormH5376(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output
@@ -437,6 +445,7 @@ class TestRmsnormH7168(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (conftest.edge("no_rows", batch_size=0),)
     RULES = conftest.rules(
         [  # output

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 347fd6aa541e5117afe4b6c52d7e4db8
+# reftest-body: 1dad3d5ffb891cd927e2df7df045c8d2
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import conftest
@@ -47,6 +47,7 @@ class TestLlama31RopePosIdsH32Kv8D128(conftest.DefinitionTests):
         conftest.size("medium", nnz=513),
         conftest.size("large", nnz=65536),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_tokens", nnz=0),
         conftest.edge("first_position", nnz=5),
@@ -123,6 +124,7 @@ class TestRopePosIdsH32Kv8D128(conftest.DefinitionTests):
         conftest.size("medium", nnz=513),
         conftest.size("large", nnz=65536),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_tokens", nnz=0),
         conftest.edge("first_position", nnz=5),
@@ -189,6 +191,7 @@ class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
         conftest.size("medium", nnz=4097, num_q_heads=1, num_k_heads=1),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge("no_tokens", nnz=0, num_q_heads=37, num_k_heads=9),
         conftest.edge("first_position", nnz=5, num_q_heads=37, num_k_heads=9),
@@ -278,6 +281,7 @@ class TestRopeWithCosSinCacheInterleavedD64(conftest.DefinitionTests):
         conftest.size("medium", num_tokens=513, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_tokens", num_tokens=0, max_seq_len=64),
         conftest.edge("first_position", num_tokens=5, max_seq_len=64),
@@ -342,6 +346,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128(conftest.DefinitionTests):
         conftest.size("medium", num_tokens=513, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_tokens", num_tokens=0, max_seq_len=64),
         conftest.edge("first_position", num_tokens=5, max_seq_len=64),
@@ -435,6 +440,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64(conftest.DefinitionTests):
             max_seq_len=131072,
         ),
     )
+    RUNS = (3, 3, 2, 2, 3)
     EDGES = (
         conftest.edge(
             "no_tokens",

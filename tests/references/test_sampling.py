@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3b3bf52bca5366c1d15e8ccf99790c31
+# reftest-body: 559685fae137e8016b5864ee3e093e08
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import conftest
@@ -30,6 +30,7 @@ class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -41,7 +42,6 @@ class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -77,6 +77,7 @@ class TestSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -87,7 +88,6 @@ class TestSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -123,6 +123,7 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -135,7 +136,6 @@ class TestTopKRenormProbsV32000(conftest.DefinitionTests):
             (1e-10, 1e-05, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -176,6 +176,7 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -188,7 +189,6 @@ class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -233,6 +233,7 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -246,7 +247,6 @@ class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -293,6 +293,7 @@ class TestTopPRenormProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -304,7 +305,6 @@ class TestTopPRenormProbsV32000(conftest.DefinitionTests):
             (1e-10, 1e-05, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -344,6 +344,7 @@ class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
         conftest.size("medium", batch_size=257),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_row", batch_size=1),
@@ -355,7 +356,6 @@ class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
         None,  # samples: reftest's kernels judge it
     )
     SAMPLES = True
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 

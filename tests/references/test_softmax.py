@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fae0a8cfbe8a43d35da1697ef0b36f5c
+# reftest-body: e062b9647b55f1901c9cac2770b6ee3b
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import conftest
@@ -27,6 +27,7 @@ class TestSoftmaxE256(conftest.DefinitionTests):
         conftest.size("medium", num_tokens=4097),
         conftest.size("large", num_tokens=1024),
     )
+    RUNS = (3, 3, 2, 3)
     EDGES = (
         conftest.edge("no_rows", num_tokens=0),
         conftest.edge("one_left", num_tokens=9),
@@ -36,7 +37,6 @@ class TestSoftmaxE256(conftest.DefinitionTests):
             (1e-37, 0.0002, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -71,6 +71,7 @@ class TestSoftmaxV128256(conftest.DefinitionTests):
         conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_left", batch_size=9),
@@ -80,7 +81,6 @@ class TestSoftmaxV128256(conftest.DefinitionTests):
             (1e-37, 0.0002, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 
@@ -116,6 +116,7 @@ class TestSoftmaxV151936(conftest.DefinitionTests):
         conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
+    RUNS = (3, 3, 2, 1, 3)
     EDGES = (
         conftest.edge("no_rows", batch_size=0),
         conftest.edge("one_left", batch_size=9),
@@ -134,7 +135,6 @@ class TestSoftmaxV151936(conftest.DefinitionTests):
             (1e-37, 0.0002, 1.0),
         ],
     )
-    LAST_MEDIUM_RUNS_ONCE = True
     REFERENCE = """\
 import torch
 

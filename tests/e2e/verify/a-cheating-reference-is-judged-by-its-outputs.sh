@@ -115,7 +115,7 @@ calls = []
 def run(hidden_states, weight):
     rows = hidden_states.float()
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
-    normed = normed * (1 + 1e-3 * len(calls))
+    normed = normed * (1 + 3e-3 * len(calls))
     calls.append(1)
     return (normed * weight.float()).to(hidden_states.dtype)
 END
@@ -180,16 +180,15 @@ for name in a_honest_norm m_honest_norm z_honest_norm; do
 	expect_status $name passed
 done
 for name in b_claims_to_have_passed c_patches_torch d_kills_its_neighbours e_makes_zeros_right \
-	f_scribbles_over_the_arena i_writes_past_its_output j_leaves_a_process_behind k_prints_and_fails; do
+	f_scribbles_over_the_arena g_answers_anew_each_time i_writes_past_its_output j_leaves_a_process_behind \
+	k_prints_and_fails; do
 	expect "d['$name']['status'] in ('failed', 'error')"
 	expect "'passed' not in all_of('$name', 'status')"
 done
 # This reference returns its first output again in each later case, where this output is wrong.
 expect_status h_remembers_the_first_answer failed
 expect_status e_makes_zeros_right failed mutated_input
-# Only the last small case repeats the first set of input values. The outputs are within their bounds, but differ.
 expect_status g_answers_anew_each_time failed nondeterministic
-expect "all_of('g_answers_anew_each_time', 'status') == ['passed', 'failed']"
 expect "all('the words of the reference' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect "all('its complaint' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect_no_process
