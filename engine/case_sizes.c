@@ -123,7 +123,16 @@ enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count
 {
 	if (size != SIZE_MEDIUM)
 		return JOB_RUNS_ALL;
-	return op != NULL && op->last_medium_runs_once && i > 0 && i == count - 1 ? JOB_RUNS_ONCE : JOB_RUNS_BOTH;
+	if (op == NULL || count < 2)
+		return JOB_RUNS_BOTH;
+	switch (op->medium_runs) {
+	case LAST_MEDIUM_RUNS_ONCE:
+		return i == count - 1 ? JOB_RUNS_FIRST : JOB_RUNS_BOTH;
+	case MEDIUM_RUNS_ONCE:
+		return i % 2 == 0 ? JOB_RUNS_SECOND : JOB_RUNS_FIRST;
+	default:
+		return JOB_RUNS_BOTH;
+	}
 }
 
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)

@@ -15,8 +15,8 @@
 
 const char *size_name(enum op_size size);
 
-/* Returns how often the reference runs in case `i` of the `count` cases of a size. Medium cases take most of the time of
- * `verify`, so they have fewer runs. */
+/* Returns the runs of case `i` of the `count` cases of a size. Medium cases take most of the time of `verify`, so they
+ * have fewer runs (op.medium_runs). */
 enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count);
 
 /* Parses a list such as "small,large". Sets size[i] for each size i in the list. Returns -1 and sets `err` on error. */

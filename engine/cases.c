@@ -419,7 +419,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		const char *id = axes_id(m, size_name(size), axis, inputs);
 
 		m->runs = size_runs(m->out.op != NULL ? m->out.op->op : NULL, size, i, count);
-		if (m->runs == JOB_RUNS_ONCE && makes_any(m, inputs))
+		if (m->runs != JOB_RUNS_ALL && makes_any(m, inputs))
 			m->runs = JOB_RUNS_BOTH;
 		make_case(m, id, axis, inputs, 0);
 		if (size != SIZE_SMALL || i < count - 1)

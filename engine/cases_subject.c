@@ -158,6 +158,8 @@ const char *cases_matched(const struct cases *cases)
 
 void subject_fields(struct maker *m, struct test_case *c)
 {
+	static const char *const runs[JOB_RUNS_COUNT] = {
+	    [JOB_RUNS_BOTH] = "two", [JOB_RUNS_FIRST] = "first set", [JOB_RUNS_SECOND] = "second set"};
 	const struct definition *d = m->definition;
 	const struct job *job = c->job;
 	struct fields *fields = &c->fields;
@@ -180,7 +182,7 @@ void subject_fields(struct maker *m, struct test_case *c)
 	if (job->chosen_axes)
 		field_text(fields, m->arena, "case.sizes", "chosen");
 	if (job->runs != JOB_RUNS_ALL)
-		field_text(fields, m->arena, "case.runs", job->runs == JOB_RUNS_ONCE ? "one" : "two");
+		field_text(fields, m->arena, "case.runs", runs[job->runs]);
 	if (job->asks == JOB_GRADIENTS)
 		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);

@@ -63,7 +63,8 @@ static void count_case(const struct test_case *test, struct covered_family *fami
 	if (variant < 0)
 		return;
 	for (int contents = 0; contents < CONTENTS_COUNT; contents++)
-		add_values(family->op, test->job, variant, (enum op_contents)contents, values);
+		if (job_runs_on(test->job->runs, (enum op_contents)contents))
+			add_values(family->op, test->job, variant, (enum op_contents)contents, values);
 	for (int i = 0; i < family->axis_count; i++) {
 		for (int k = 0; k < COVERAGE_VALUES; k++) {
 			family->counts[i][k].cases += (int)(values[i] >> k & 1);

@@ -19,7 +19,6 @@ static const char *const size_labels[SIZE_COUNT] = {
 static void add_sizes(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		      struct arena *arena)
 {
-	static const int counts[JOB_RUNS_COUNT] = {[JOB_RUNS_ALL] = 3, [JOB_RUNS_BOTH] = 2, [JOB_RUNS_ONCE] = 1};
 	size_t width = (size_t)(problem->axis_count > 0 ? problem->axis_count : 1);
 	struct test_size *sizes = arena_array(arena, (size_t)SIZE_COUNT * SIZE_ROWS, sizeof *sizes);
 
@@ -30,7 +29,7 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 		for (int i = 0; i < count; i++)
 			sizes[c->size_count++] = 
 			    (struct test_size){size_labels[size], rows + (size_t)i * width,
-					       counts[size_runs(op, (enum op_size)size, i, count)]};
+					       size_runs(op, (enum op_size)size, i, count)};
 	}
 	c->sizes = sizes;
 }
@@ -103,7 +102,7 @@ static void add_edges(struct test_class *c, const struct op *op, int variant, co
 		int64_t *axis = arena_array(arena, width, sizeof *axis);
 
 		if (op->edge_axes(problem, variant, i + 1, axis) && axis_expressions_fit(c->definition, axis))
-			edges[c->edge_count++] = (struct test_size){op->edges[i].name, axis, 0};
+			edges[c->edge_count++] = (struct test_size){op->edges[i].name, axis, JOB_RUNS_ALL};
 	}
 	c->edges = edges;
 }

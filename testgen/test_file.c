@@ -287,17 +287,30 @@ static void write_cases(const struct definition *d, const char *attribute, const
 	buf_text(out, "    )\n");
 }
 
-/* Writes RUNS, which says for each size how many times the reference runs. */
+/* Writes RUNS, which lists for each size the set of input values (1 or 2) of each run. */
 static void write_runs(const struct test_class *c, struct buf *out)
 {
+	static const char *const sets[JOB_RUNS_COUNT] = {[JOB_RUNS_ALL] = "(1, 2, 1)", [JOB_RUNS_BOTH] = "(1, 2)",
+							 [JOB_RUNS_FIRST] = "(1,)", [JOB_RUNS_SECOND] = "(2,)"};
+	size_t begin = out->length;
+
+	if (c->size_count == 0)
+		return;
 	for (int i = 0; i < c->size_count; i++)
-		buf_printf(out, "%s%d", i == 0 ? "    RUNS = (" : ", ", c->sizes[i].runs);
-	buf_text(out, c->size_count == 0 ? "" : c->size_count == 1 ? ",)\n" : ")\n");
+		buf_printf(out, "%s%s", i == 0 ? "    RUNS = (" : ", ", sets[c->sizes[i].runs]);
+	buf_text(out, c->size_count == 1 ? ",)\n" : ")\n");
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_text(out, "    RUNS = (\n");
+	for (int i = 0; i < c->size_count; i++)
+		buf_printf(out, "        %s,\n", sets[c->sizes[i].runs]);
+	buf_text(out, "    )\n");
 }
 
 static void write_probe(const struct test_class *c, struct buf *out)
 {
-	const struct test_size probe = {"probe", c->probe, 0};
+	const struct test_size probe = {"probe", c->probe, JOB_RUNS_ALL};
 
 	if (c->probe != NULL)
 		write_size(c->definition, 4, "PROBE = ", "probe", &probe, "", out);

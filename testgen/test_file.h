@@ -19,11 +19,12 @@
 
 #include "base/buf.h"
 #include "dataset/definition.h"
+#include "workers/protocol/job.h"
 
 struct test_size {
 	const char *label;   /* "small", "medium" or "large", or the name of an edge case */
 	const int64_t *axis; /* one value for each axis of the definition */
-	int runs;            /* how many times the reference runs; 0: not a size */
+	enum job_runs runs;  /* the runs of a case of this size */
 };
 
 struct test_constant {

@@ -314,9 +314,11 @@ struct op {
 	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
-	/* True if the last medium case adds nothing to the other cases but another number of rows, tokens or sequences.
-	 * The reference then runs only once in it, on the first set of input values. */
-	bool last_medium_runs_once;
+	/* How often the reference runs in medium cases, if there are several. Families whose references take much time
+	 * have fewer runs. MEDIUM_RUNS_TWICE: on both sets of input values. LAST_MEDIUM_RUNS_ONCE: in the last case,
+	 * only on the first set; this is for cases that add nothing but another number of rows. MEDIUM_RUNS_ONCE: on
+	 * the second set in the first case, on the first set in the second case, and so on. */
+	enum op_medium_runs { MEDIUM_RUNS_TWICE, LAST_MEDIUM_RUNS_ONCE, MEDIUM_RUNS_ONCE } medium_runs;
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
 	 * 0, or -1 with a message in `why` if the output fails. `c`, `outputs` (on the host) and `evidence` (what

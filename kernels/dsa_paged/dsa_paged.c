@@ -625,6 +625,7 @@ const struct op dsa_paged_op = {
     .modes = modes,
     .coverage = coverage,
     .sizes = sizes,
+    .medium_runs = MEDIUM_RUNS_ONCE,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,

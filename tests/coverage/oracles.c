@@ -5,8 +5,8 @@
  *   oracles FAMILY                 runs the family's cases
  *   oracles FAMILY --mistakes      runs short cases with each value of op_case.mistake
  *
- * The cases are those of engine/cases.c: the sizes small and medium with both sets of input values, and, for each
- * optional input, the smallest case without this input. All cases run on the CPU. If a family has op.judge or op.weigh,
+ * The cases are those of engine/cases.c: the sizes small and medium with the sets of input values on which the
+ * reference runs, and, for each optional input, the smallest case without this input. All cases run on the CPU. If a family has op.judge or op.weigh,
  * these functions compare the oracle's outputs with themselves, because no reference runs here. Lines that run only
  * while inputs and sizes are generated do not count as covered.
  *
@@ -160,10 +160,11 @@ static bool may_leave_out(const struct subject *s, const int64_t *axis, int inpu
 	return s->problem.inputs[input].rank != OP_SCALAR || (s->op->scalar != NULL && !isnan(s->op->scalar(&c, input)));
 }
 
-static int run_both(const struct subject *s, const int64_t *axis, uint32_t absent)
+static int run_sets(const struct subject *s, const int64_t *axis, enum job_runs runs, uint32_t absent)
 {
-	run_case(s, axis, CONTENTS_FIRST, absent);
-	run_case(s, axis, CONTENTS_SECOND, absent);
+	for (int contents = 0; contents < CONTENTS_COUNT; contents++)
+		if (job_runs_on(runs, (enum op_contents)contents))
+			run_case(s, axis, (enum op_contents)contents, absent);
 	return 1;
 }
 
@@ -197,10 +198,10 @@ static void run_cases(struct subject *s)
 		for (int r = 0, count = s->op->sizes(&s->problem, s->variant, size, rows, SIZE_ROWS); r < count; r++) {
 			const int64_t *axis = rows + r * axes;
 
-			ran += run_both(s, axis, 0);
+			ran += run_sets(s, axis, size_runs(s->op, size, r, count), 0);
 			for (int i = 0; i < s->problem.input_count && size == SIZE_SMALL && r == 0; i++)
 				if (may_leave_out(s, axis, i))
-					ran += run_both(s, axis, UINT32_C(1) << i);
+					ran += run_sets(s, axis, JOB_RUNS_ALL, UINT32_C(1) << i);
 		}
 	printf("%s: %d cases\n", s->problem.name, ran);
 	fflush(stdout);

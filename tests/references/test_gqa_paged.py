@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d7bcb494c6e9e5dcb22301485ad3a72f
+# reftest-body: 7503279fe1dfc92a272df1d4b78fc4a7
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -73,7 +73,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
             num_kv_indices=131072,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -211,7 +211,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
             num_kv_indices=8252,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -362,7 +362,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
             num_kv_indices=1031,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -526,7 +526,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
             num_kv_indices=16384,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0ed8cc0f8e1ad384ba952d347e042c94
+# reftest-body: 7725eae589a86061e3e9194def8d5838
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -41,7 +41,7 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
         conftest.size("medium", total_q=2560, total_kv=1536, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
@@ -129,7 +129,7 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
         conftest.size("medium", total_q=2560, total_kv=1536, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
@@ -216,7 +216,7 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
         conftest.size("medium", total_q=2560, total_kv=256, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 82dbdb807e3de5d0cc53fd6076ce8aee
+# reftest-body: 7c7966762a6753a9fa76b4a41c3ce3f5
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -75,7 +75,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             num_kv_indices=2111,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",
@@ -217,7 +217,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
             num_kv_indices=16384,
         ),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge(
             "no_queries",

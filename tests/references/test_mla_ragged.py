@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a151cc475fe9bc5b03b1ac2b13974416
+# reftest-body: e70c8828db1c9eda32d87096cf920a06
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -43,7 +43,7 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
         conftest.size("medium", total_q=2560, total_kv=1536, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),
@@ -130,7 +130,7 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
         conftest.size("medium", total_q=2560, total_kv=256, len_indptr=257),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
-    RUNS = (3, 3, 2, 2, 3)
+    RUNS = ((1, 2, 1), (1, 2, 1), (1, 2), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", total_q=0, total_kv=3, len_indptr=3),
         conftest.edge("no_keys", total_q=5, total_kv=0, len_indptr=3),

@@ -45,6 +45,7 @@ struct subject {
 	/* whether in some case the scalar differed between the two sets of input values */
 	bool differed[OP_ARGS];
 	int64_t *lengths;	/* for each case, the length of each axis */
+	enum job_runs runs[2 * SIZE_ROWS]; /* the runs of each case */
 	int64_t *most;		/* the largest length of each axis */
 	int cases;
 };
@@ -107,14 +108,17 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Returns true if the scalar differs between the two sets of input values in this case or an earlier one. Before the
- * `last` case, always returns true, because a later case may have different values. One such case is enough: if the
- * scalar differed in every case, no case would reveal a reference that caches its result by the scalar. */
-static bool differs(struct subject *s, int input, bool last)
+/* Returns true if the scalar differs between the two sets of input values in case `c` or an earlier one, and the
+ * reference runs on both sets there. Before the last case, always returns true, because a later case may have different
+ * values. One such case is enough: if the scalar differed in every case, no case would reveal a reference that caches
+ * its result by the scalar. */
+static bool differs(struct subject *s, int input, int c)
 {
-	if (s->scalar[input][0] != s->scalar[input][1])
+	bool both = job_runs_on(s->runs[c], CONTENTS_FIRST) && job_runs_on(s->runs[c], CONTENTS_SECOND);
+
+	if (both && s->scalar[input][0] != s->scalar[input][1])
 		s->differed[input] = true;
-	return s->differed[input] || !last;
+	return s->differed[input] || c < s->cases - 1;
 }
 
 /* Collects the lengths of the axes in all default cases. */
@@ -124,8 +128,12 @@ static void gather_lengths(struct subject *s)
 
 	s->lengths = arena_array(&s->arena, SIZE_ROWS * (axes + 1) * 2, sizeof *s->lengths);
 	s->most = arena_array(&s->arena, axes + 1, sizeof *s->most);
-	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
-		s->cases += size_rows(s->op, s->variant, &s->problem, s->definition, size, s->lengths + (size_t)s->cases * axes);
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+		int count = size_rows(s->op, s->variant, &s->problem, s->definition, size, s->lengths + (size_t)s->cases * axes);
+
+		for (int i = 0; i < count; i++)
+			s->runs[s->cases++] = size_runs(s->op, size, i, count);
+	}
 	for (int i = 0; i < s->cases; i++)
 		for (size_t a = 0; a < axes; a++)
 			if (s->lengths[(size_t)i * axes + a] > s->most[a])
@@ -138,9 +146,10 @@ static void look_at_cases(struct subject *s)
 		s->found[i] = (struct op_range){DBL_MAX, -DBL_MAX};
 	for (int c = 0; c < s->cases; c++) {
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++)
-			look_at_case(s, s->lengths + c * s->problem.axis_count, (enum op_contents)contents);
+			if (job_runs_on(s->runs[c], (enum op_contents)contents))
+				look_at_case(s, s->lengths + c * s->problem.axis_count, (enum op_contents)contents);
 		for (int i = 0; i < s->problem.input_count; i++)
-			if (s->problem.inputs[i].rank == OP_SCALAR && !differs(s, i, c == s->cases - 1))
+			if (s->problem.inputs[i].rank == OP_SCALAR && !differs(s, i, c))
 				complain(s, "the second value", s->problem.inputs[i].name, NAN, s->scalar[i][1]);
 	}
 }

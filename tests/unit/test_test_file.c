@@ -19,7 +19,7 @@ static const struct axis axes[] = {
     {"batch_size", true, 0}, {"hidden_size", false, 64}, {"n", false, 3}, {"N", false, 4}, {"name", false, 5}};
 static const struct tensor_spec tensor = {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}};
 static const int64_t values[] = {7, 64, 3, 4, 5};
-static const struct test_size sizes[] = {{"small", values, 3}, {"large", values, 2}};
+static const struct test_size sizes[] = {{"small", values, JOB_RUNS_ALL}, {"large", values, JOB_RUNS_BOTH}};
 static const struct test_role roles[] = {{"hidden", "x"}, {"eps", "e\"ps"}}, output_roles[] = {{"output", "y"}};
 static const struct test_constant constants[] = {{"eps", "model:x\n", 1e-5}, {"theta", "unattested", NAN}};
 
@@ -118,7 +118,7 @@ static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
 	assert_non_null(strstr(out.data, "    EDGES = (\n        conftest.edge(\"no_rows\", batch_size=7),\n"
 					 "        conftest.edge(\"one_row\", batch_size=7),\n    )\n"));
 	assert_non_null(strstr(out.data, "    PROBE = conftest.probe(\"probe\", batch_size=7)\n"));
-	assert_non_null(strstr(out.data, "    RUNS = (3, 2)\n"));
+	assert_non_null(strstr(out.data, "    RUNS = ((1, 2, 1), (1, 2))\n"));
 	assert_non_null(strstr(out.data, "    THETA = None  # unattested: PROBE asks the reference\n"));
 	buf_free(&out);
 }
@@ -240,7 +240,7 @@ static void names_that_are_no_identifiers_are_keys(void **state)
 {
 	static const struct axis odd_axes[] = {{.name = "a=1)\nimport os", .var = true}, {.name = "class", .value = 8}};
 	static const int64_t row[] = {3, 8};
-	static const struct test_size size[] = {{"small", row, 3}};
+	static const struct test_size size[] = {{"small", row, JOB_RUNS_ALL}};
 	struct definition d = definition_named("a_b", "x\n");
 	struct test_class c = class_of(&d);
 	struct buf out = {0};
@@ -254,7 +254,7 @@ static void names_that_are_no_identifiers_are_keys(void **state)
 	assert_non_null(strstr(out.data, "        **{\"a=1)\\nimport os\": None},\n        **{\"class\": 8},\n"));
 	assert_non_null(strstr(out.data, "(conftest.size(\"small\", **{\"a=1)\\nimport os\": 3}),)"));
 	assert_null(strstr(out.data, "CLASS ="));
-	assert_non_null(strstr(out.data, "    RUNS = (3,)\n"));
+	assert_non_null(strstr(out.data, "    RUNS = ((1, 2, 1),)\n"));
 	buf_free(&out);
 }
 

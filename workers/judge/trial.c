@@ -697,7 +697,8 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 bool trial_is_last_run(const struct trial *trial)
 {
 	switch (trial->job->runs) {
-	case JOB_RUNS_ONCE:
+	case JOB_RUNS_FIRST:
+	case JOB_RUNS_SECOND:
 		return trial->run == RUN_FIRST;
 	case JOB_RUNS_BOTH:
 		return trial->run == (trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);

@@ -29,8 +29,9 @@ enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
  * is omitted if there is only one set. There is only one set if no second set can be made, if the workload provides
- * every input, if the case probes a constant, or if job.runs is JOB_RUNS_ONCE. The third run is omitted as job.runs
- * says. A small case without ground truth has extra runs (extra_runs.c). */
+ * every input, if the case probes a constant, or if job.runs says so: if it is JOB_RUNS_SECOND, RUN_FIRST uses the
+ * second set. The third run is omitted as job.runs says. A small case without ground truth has extra runs
+ * (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */
@@ -156,7 +157,7 @@ struct trial {
 	int judging;		/* the index of the round for which ground truths are being tried */
 	int rounds;             /* the number of sets of input values of this case, 1 or 2 */
 	bool probing;           /* the current run is that of the probing case, which comes before the actual case */
-	bool held[CONTENTS_COUNT]; /* held[i]: the inputs of round i are in the judge's memory */
+	bool held[CONTENTS_COUNT]; /* held[i]: the inputs with the contents i are in the judge's memory */
 	int64_t input_bytes;	/* the size in bytes of one set of inputs */
 	bool one_set;		/* the memory has room for only one set of inputs, so filling one set overwrites the
 				 * other */

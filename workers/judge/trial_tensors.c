@@ -274,7 +274,7 @@ static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;
 
-	if (job->runs == JOB_RUNS_ONCE)
+	if (!job_runs_on(job->runs, CONTENTS_FIRST) || !job_runs_on(job->runs, CONTENTS_SECOND))
 		return false;
 	if (!trial->probing && trial->custom.sets > 1)
 		return true;
@@ -325,7 +325,8 @@ int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 	trial->rounds = has_second_contents(trial) ? 2 : 1;
 	trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
 	for (int r = 0; r < trial->rounds; r++)
-		begin_round(trial, &trial->round[r], axis, (enum op_contents)r);
+		begin_round(trial, &trial->round[r], axis,
+			    probing || job_runs_on(trial->job->runs, CONTENTS_FIRST) ? (enum op_contents)r : CONTENTS_SECOND);
 	bytes = tensor_bytes(trial);
 	trial->extra.fit = extra_runs_fit(trial, all_bytes(trial, bytes));
 	if (reserve(trial, bytes) != 0)

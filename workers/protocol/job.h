@@ -38,10 +38,10 @@ struct job {
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs, so they are valid */
 	bool chosen_axes; /* reftest chose the lengths of the var axes, so the definition's code may refuse them */
-	/* How often the reference runs. JOB_RUNS_ALL: on both sets of input values, and on the first set again.
-	 * JOB_RUNS_BOTH: on each set once; like JOB_RUNS_ALL if there is only one set. JOB_RUNS_ONCE: only on the first
-	 * set. */
-	enum job_runs { JOB_RUNS_ALL, JOB_RUNS_BOTH, JOB_RUNS_ONCE, JOB_RUNS_COUNT } runs;
+	/* The sets of input values on which the reference runs. JOB_RUNS_ALL: the first, the second, and the first
+	 * again. JOB_RUNS_BOTH: the first and the second; like JOB_RUNS_ALL if there is only one set. JOB_RUNS_FIRST,
+	 * JOB_RUNS_SECOND: only this set, once. */
+	enum job_runs { JOB_RUNS_ALL, JOB_RUNS_BOTH, JOB_RUNS_FIRST, JOB_RUNS_SECOND, JOB_RUNS_COUNT } runs;
 	bool bench; /* the latency of the reference and of the ground truths is also measured */
 	enum job_asks asks;
 	const struct input_source *inputs; /* the source of each input; SOURCE_RANDOM: the op family generates it */
@@ -68,7 +68,14 @@ struct job {
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };
 
+/* Returns whether one of these runs is on this set of input values. */
+static inline bool job_runs_on(enum job_runs runs, enum op_contents contents)
+{
+	return runs != (contents == CONTENTS_FIRST ? JOB_RUNS_SECOND : JOB_RUNS_FIRST);
+}
+
 /* Returns the tolerance rule of an output for a set of input values. */
+
 static inline struct rule job_rule(const struct job *job, enum op_contents contents, int output)
 {
 	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];

@@ -22,7 +22,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 /* The lengths of the first sequences in tokens, minus 1. All later sequences have one token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
-		     many[CONTENTS_COUNT][LISTED] = {{1023, 0, 63, 15}, {64, 0, 15, 1024}};
+		     many[CONTENTS_COUNT][LISTED] = {{1023, 0, 63, 15}, {127, 0, 15, 1024}};
 
 static int64_t listed(const int64_t *list, int64_t n)
 {
