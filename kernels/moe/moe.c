@@ -232,7 +232,10 @@ static struct rule rule(const struct op_case *c, int output)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-static int64_t offset_of(const struct moe_extent *e, bool second)
+/* Returns the number of this device's first expert. In cases of more than 16 tokens, this device is the last one if the
+ * number of tokens is even; otherwise, it is in the middle of all devices. If `uneven` is true, the offset is not a
+ * multiple of the number of local experts. */
+static int64_t offset_of(const struct moe_extent *e, bool uneven)
 {
 	int64_t others = e->experts - e->local, middle, offset = others / 3;
 
@@ -243,30 +246,29 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 	middle = e->experts / 2 / e->local * e->local;
 	if (offset % e->local == 0)
 		offset++;
-	return !second ? middle : offset == middle ? offset - 1 : offset;
+	return !uneven ? middle : offset == middle ? offset - 1 : offset;
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
  * of values, and other numbers of groups in the second set. A reference may cache a result with the value of one scalar
  * as the key, although the result also depends on other scalars. To reveal this, one scalar has the same value in both
- * sets of each case. In cases of up to 16 tokens, both sets have the same factor, that of DeepSeek-V3. In cases of more
- * tokens, both sets have the same offset, the number of this device's first expert. If the number of tokens is even,
- * this device is the last one; otherwise, it is in the middle of all devices. In cases of up to 16 tokens, the offset
- * of the second set is not a multiple of the number of local experts; with one token, the offset is 0. In cases of more
- * than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a factor of
- * 1, or an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * sets of a small case: with one token, the factor (that of DeepSeek-V3), and with 16 tokens, the offset. If there is no
+ * case of one token, both differ with 16 tokens. With one token, the offset of the second set is 0. With more than 16
+ * tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a factor of 1, or an
+ * offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct moe_extent e = moe_extent_of(c, &roles);
 	bool second = c->contents == CONTENTS_SECOND, grouped = e.experts % 4 == 0 && e.experts >= 16;
+	bool few = e.tokens > 1 && e.tokens <= 16;
 
 	if ((c->absent >> input & 1) != 0)
 		return input == roles.scaling ? 1 : (double)NAN;
 	if (input == roles.offset)
-		return second && e.tokens == 1 ? 0 : (double)offset_of(&e, second && e.tokens <= 16);
+		return second && e.tokens == 1 ? 0 : (double)offset_of(&e, few && (second || !heavy(c->problem, &roles)));
 	if (input == roles.scaling)
-		return e.tokens <= 16 ? 2.5 : second ? 1 : 0.625;
+		return e.tokens == 1 ? 2.5 : few ? (second ? 1.75 : 2.5) : second ? 1 : 0.625;
 	if (input == roles.groups)
 		return !grouped ? 1 : second ? 2 : 4;
 	if (input == roles.kept_groups)
@@ -782,7 +784,7 @@ const struct op moe_op = {
     .mistakes = moe_mistakes,
     .coverage = coverage,
     .sizes = sizes,
-    .medium_runs = LAST_MEDIUM_RUNS_ONCE,
+    .medium_runs = MEDIUM_RUNS_ONCE,
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = routing_constants,
