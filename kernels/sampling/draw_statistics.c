@@ -62,13 +62,10 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 {
 	double before = 0;
 
-	for (int64_t v = filter_next(filter, kept, 0, token); v < filter->vocab;
-	     v = filter_next(filter, kept, v + 1, token)) {
-		double value = filter->value[v];
-		bool kept_too = value > 0 && value >= kept->threshold;
-
-		if (!kept_too && v != token)
-			continue;
+	for (int64_t i = 0; i < filter->placed_count; i++) {
+		int64_t v = filter->placed[i].token;
+		double value = filter->placed[i].value;
+		bool kept_too = value >= kept->threshold;
 		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (before + value / 2) / kept->mass));
 
 		if (v == token)
@@ -103,12 +100,9 @@ static void count_cells(struct draw *draw, int grid, int bits, const struct filt
 {
 	double before = 0, cells = ldexp(1, bits);
 
-	for (int64_t v = filter_next(filter, kept, 0, token); v < filter->vocab;
-	     v = filter_next(filter, kept, v + 1, token)) {
-		double value = filter->value[v];
-
-		if (!(value > 0 && value >= kept->threshold) && v != token)
-			continue;
+	for (int64_t i = 0; i < filter->placed_count; i++) {
+		int64_t v = filter->placed[i].token;
+		double value = filter->placed[i].value;
 		double at = (before + value / 2) / kept->mass * cells;
 		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (at - floor(at))));
 
@@ -132,7 +126,7 @@ static void count_grids(struct draw *draw, const struct filter *filter, const st
 		count_cells(draw, grid, ilogb(kept->mass / likeliest) - 1 - grid, filter, kept, token);
 }
 
-struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token)
+struct draw draw_of(struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	struct draw draw = {.counted = kept->count > 1, .by = kept->by, .slack = kept->slack, .ways = 2};
 
@@ -143,6 +137,7 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	else if (kept->count > FILTER_ORDERED && filter->ordered >= kept->count &&
 	         filter->value[filter->order[0]] < kept->mass / 32)
 		draw.shape = DRAW_WIDE;
+	filter_place(filter, kept, token);
 	count_ranks(&draw, 0, filter, kept, 0, 1, token);
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)

@@ -78,7 +78,7 @@ struct draw {
 
 /* Describes the draw of `token` from a row that filter_row has filtered. `token` must be a token that a correct filter
  * may keep. */
-struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
+struct draw draw_of(struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 struct draws_tally {
 	double rows, slack; /* the number of rows, and the sum of their slack */

@@ -168,10 +168,9 @@ static void suspect_lookups(double *suspicion, const struct filter *filter, cons
 	struct sums placed = {0}, sorted = {0};
 	double mass = kept->mass, unit = unit_of_raw(filter, kept);
 
-	for (int64_t v = filter_next(filter, kept, 0, token); v < filter->vocab;
-	     v = filter_next(filter, kept, v + 1, token))
-		if (filter->value[v] > 0 && filter->value[v] >= kept->threshold)
-			add_token(&placed, mass, unit, filter->value[v], v == token);
+	for (int64_t i = 0; i < filter->placed_count; i++)
+		if (filter->placed[i].value >= kept->threshold)
+			add_token(&placed, mass, unit, filter->placed[i].value, filter->placed[i].token == token);
 	suspect_sums(suspicion, DRAW_SUMS, &placed, mass, unit, right);
 	suspect_bits(suspicion, DRAW_8_BITS, &placed, mass, right);
 	if (kept->count > filter->ordered)
@@ -251,11 +250,11 @@ static void suspect_places(double *suspicion, const struct filter *filter, const
 	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, least = 0;
 	int64_t half = kept->count / 2, seen = 0, at = 0;
 
-	for (int64_t v = filter_next(filter, kept, 0, token); v < filter->vocab;
-	     v = filter_next(filter, kept, v + 1, token)) {
-		double value = filter->value[v];
+	for (int64_t i = 0; i < filter->placed_count; i++) {
+		int64_t v = filter->placed[i].token;
+		double value = filter->placed[i].value;
 
-		if (!(value > 0 && value >= kept->threshold))
+		if (value < kept->threshold)
 			continue;
 		first = seen == 0 ? value : first;
 		last = value;
@@ -286,18 +285,19 @@ static void suspect_powers(double *suspicion, const struct filter *filter, const
 {
 	static const double exponents[] = {0.5, 0.85, 1.2, 2};
 	enum { POWERS = sizeof exponents / sizeof exponents[0] };
-	double power[POWERS] = {0}, sum[POWERS] = {0}, own[POWERS] = {0}, value = -1;
+	double power[POWERS] = {0}, sum[POWERS] = {0}, own[POWERS] = {0}, last = -1;
 
-	for (int64_t v = filter_next(filter, kept, 0, token); v < filter->vocab;
-	     v = filter_next(filter, kept, v + 1, token)) {
-		if (!(filter->value[v] > 0 && filter->value[v] >= kept->threshold))
+	for (int64_t at = 0; at < filter->placed_count; at++) {
+		double value = filter->placed[at].value;
+
+		if (value < kept->threshold)
 			continue;
-		for (int i = 0; i < POWERS && filter->value[v] != value; i++)
-			power[i] = pow(filter->value[v] / kept->mass, exponents[i]);
-		value = filter->value[v];
+		for (int i = 0; i < POWERS && value != last; i++)
+			power[i] = pow(value / kept->mass, exponents[i]);
+		last = value;
 		for (int i = 0; i < POWERS; i++) {
 			sum[i] += power[i];
-			own[i] = v == token ? power[i] : own[i];
+			own[i] = filter->placed[at].token == token ? power[i] : own[i];
 		}
 	}
 	for (int i = 0; i < POWERS; i++)

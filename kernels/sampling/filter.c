@@ -21,7 +21,9 @@ int filter_open(struct filter *filter, int64_t vocab, struct err *err)
 	filter->heap = calloc(count, sizeof *filter->heap);
 	filter->order = calloc(count, sizeof *filter->order);
 	filter->before = calloc(count, sizeof *filter->before);
-	if (filter->value != NULL && filter->heap != NULL && filter->order != NULL && filter->before != NULL)
+	filter->placed = calloc(count, sizeof *filter->placed);
+	if (filter->value != NULL && filter->heap != NULL && filter->order != NULL && filter->before != NULL &&
+	    filter->placed != NULL)
 		return 0;
 	filter_close(filter);
 	return err_set(err, "no memory to sort a vocabulary of %lld tokens", (long long)vocab);
@@ -33,6 +35,7 @@ void filter_close(struct filter *filter)
 	free(filter->heap);
 	free(filter->order);
 	free(filter->before);
+	free(filter->placed);
 	*filter = (struct filter){0};
 }
 
@@ -54,7 +57,8 @@ WIDE int64_t filter_most_likely(const struct filter *filter)
 	return token;
 }
 
-WIDE bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least)
+/* Returns true if a token from `first` to `end` - 1 has a probability of at least `least`. */
+WIDE static bool reaches(const struct filter *filter, int64_t first, int64_t end, double least)
 {
 	const double *values = filter->value;
 	int64_t found = 0;
@@ -65,18 +69,21 @@ WIDE bool filter_reaches(const struct filter *filter, int64_t first, int64_t end
 	return found > 0;
 }
 
-int64_t filter_next(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
+void filter_place(struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	enum { BLOCK = 128 };
+	int64_t count = 0;
 
-	while (at < filter->vocab && at % BLOCK == 0) {
-		int64_t end = filter->vocab - at < BLOCK ? filter->vocab : at + BLOCK;
+	for (int64_t first = 0; first < filter->vocab; first += BLOCK) {
+		int64_t end = filter->vocab - first < BLOCK ? filter->vocab : first + BLOCK;
 
-		if ((token >= at && token < end) || filter_reaches(filter, at, end, kept->threshold))
-			break;
-		at = end;
+		if ((token < first || token >= end) && !reaches(filter, first, end, kept->threshold))
+			continue;
+		for (int64_t v = first; v < end; v++)
+			if (v == token || (filter->value[v] > 0 && filter->value[v] >= kept->threshold))
+				filter->placed[count++] = (struct filter_token){v, filter->value[v]};
 	}
-	return at;
+	filter->placed_count = count;
 }
 
 static bool more_likely(const struct filter *filter, int64_t a, int64_t b)

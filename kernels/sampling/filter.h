@@ -25,6 +25,11 @@
  * tokens are sorted. If more tokens are kept, at least FILTER_DEEP + 1 tokens are sorted. */
 enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096, FILTER_SORTED = 16384 };
 
+struct filter_token {
+	int64_t token;
+	double value; /* its probability */
+};
+
 /* Working memory for one row. The next row uses the same memory. */
 struct filter {
 	int64_t vocab;
@@ -34,6 +39,8 @@ struct filter {
 	int64_t *order; /* the `ordered` most likely tokens, by decreasing probability and then by number */
 	double *before; /* before[i]: the sum of the probabilities of the tokens before order[i] */
 	int64_t ordered;
+	struct filter_token *placed; /* the `placed_count` tokens that filter_place has found */
+	int64_t placed_count;
 	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */
 };
 
@@ -70,12 +77,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
  * puts first, but this function does not sort the row. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
-/* Returns true if a token from `first` to `end` - 1 has a probability of at least `least`. */
-bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
-
-/* From `at` on, skips blocks of tokens that contain neither `token` nor a kept token. Returns the first token after the
- * skipped blocks, or the size of the vocabulary. A loop that uses this function saves time, because most rows keep few
- * tokens. */
-int64_t filter_next(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token);
+/* Writes to filter.placed the kept tokens and `token`, in the order of the vocabulary. */
+void filter_place(struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 #endif

@@ -699,8 +699,6 @@ static void rows_are_seen_without_sorting_as_they_are_sorted(void **state)
 		for (int v = 0; v < COUNT; v++)
 			values[v] = v == at || v == COUNT - 1 ? 0.4 : v % 3 == 0 ? 0 : 0.1;
 		assert_int_equal(filter_most_likely(&filter), at);
-		assert_true(filter_reaches(&filter, at, COUNT - 1, 0.4) == (at < COUNT - 1));
-		assert_false(filter_reaches(&filter, 0, at, 0.4));
 		for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
 			values[at] = odd[i];
 			assert_false(keeps(values, COUNT, (struct filter_bounds){.has_top_k = false}).defined);
