@@ -60,21 +60,17 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
-	double before = 0;
+	double half = filter->value[token] / 2, before = 0, at = half;
 
 	for (int64_t i = 0; i < filter->placed_count; i++) {
-		int64_t v = filter->placed[i].token;
 		double value = filter->placed[i].value;
-		bool kept_too = value >= kept->threshold;
 		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (before + value / 2) / kept->mass));
 
-		if (v == token)
-			draw->bucket[way] = quarter;
-		if (kept_too) {
-			draw->share[way][quarter] += value / kept->mass;
-			before += value;
-		}
+		draw->share[way][quarter] += value / kept->mass;
+		before += value;
+		at = filter->placed[i].token < token ? before + half : at;
 	}
+	draw->bucket[way] = bucket_at((int64_t)(DRAWS_BUCKETS * at / kept->mass));
 }
 
 /* Counts the draw in the bucket of the token's depth. An implementation that keeps more tokens than this filter can
@@ -137,7 +133,7 @@ struct draw draw_of(struct filter *filter, const struct filter_kept *kept, int64
 	else if (kept->count > FILTER_ORDERED && filter->ordered >= kept->count &&
 	         filter->value[filter->order[0]] < kept->mass / 32)
 		draw.shape = DRAW_WIDE;
-	filter_place(filter, kept, token);
+	filter_place(filter, kept);
 	count_ranks(&draw, 0, filter, kept, 0, 1, token);
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)

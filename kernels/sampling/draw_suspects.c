@@ -169,8 +169,7 @@ static void suspect_lookups(double *suspicion, const struct filter *filter, cons
 	double mass = kept->mass, unit = unit_of_raw(filter, kept);
 
 	for (int64_t i = 0; i < filter->placed_count; i++)
-		if (filter->placed[i].value >= kept->threshold)
-			add_token(&placed, mass, unit, filter->placed[i].value, filter->placed[i].token == token);
+		add_token(&placed, mass, unit, filter->placed[i].value, filter->placed[i].token == token);
 	suspect_sums(suspicion, DRAW_SUMS, &placed, mass, unit, right);
 	suspect_bits(suspicion, DRAW_8_BITS, &placed, mass, right);
 	if (kept->count > filter->ordered)
@@ -254,8 +253,6 @@ static void suspect_places(double *suspicion, const struct filter *filter, const
 		int64_t v = filter->placed[i].token;
 		double value = filter->placed[i].value;
 
-		if (value < kept->threshold)
-			continue;
 		first = seen == 0 ? value : first;
 		last = value;
 		sum += value;
@@ -290,8 +287,6 @@ static void suspect_powers(double *suspicion, const struct filter *filter, const
 	for (int64_t at = 0; at < filter->placed_count; at++) {
 		double value = filter->placed[at].value;
 
-		if (value < kept->threshold)
-			continue;
 		for (int i = 0; i < POWERS && value != last; i++)
 			power[i] = pow(value / kept->mass, exponents[i]);
 		last = value;

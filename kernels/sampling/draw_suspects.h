@@ -86,8 +86,8 @@ enum draw_suspect {
 
 /* Sets suspicion[suspect] for each suspect that the draw of `token` from a row concerns: the logarithm of the probability
  * that the suspect draws this token, divided by the probability that a correct sampler draws it. Leaves the other
- * elements as they are. filter_row has filtered the row, a correct filter may keep the token, and filter_place was called
- * for it. Does not set DRAW_SAME. */
+ * elements as they are. filter_row has filtered the row, a correct filter may keep the token, and filter_place was called.
+ * Does not set DRAW_SAME. */
 void draw_suspicions(const struct filter *filter, const struct filter_kept *kept, int64_t token,
 		     double suspicion[DRAW_SUSPECTS]);
 

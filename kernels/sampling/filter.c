@@ -69,7 +69,7 @@ WIDE static bool reaches(const struct filter *filter, int64_t first, int64_t end
 	return found > 0;
 }
 
-void filter_place(struct filter *filter, const struct filter_kept *kept, int64_t token)
+void filter_place(struct filter *filter, const struct filter_kept *kept)
 {
 	enum { BLOCK = 128 };
 	int64_t count = 0;
@@ -77,10 +77,10 @@ void filter_place(struct filter *filter, const struct filter_kept *kept, int64_t
 	for (int64_t first = 0; first < filter->vocab; first += BLOCK) {
 		int64_t end = filter->vocab - first < BLOCK ? filter->vocab : first + BLOCK;
 
-		if ((token < first || token >= end) && !reaches(filter, first, end, kept->threshold))
+		if (!reaches(filter, first, end, kept->threshold))
 			continue;
 		for (int64_t v = first; v < end; v++)
-			if (v == token || (filter->value[v] > 0 && filter->value[v] >= kept->threshold))
+			if (filter->value[v] >= kept->threshold)
 				filter->placed[count++] = (struct filter_token){v, filter->value[v]};
 	}
 	filter->placed_count = count;

@@ -77,7 +77,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
  * puts first, but this function does not sort the row. Returns 0 if filter_row would set `defined` to false. */
 int64_t filter_most_likely(const struct filter *filter);
 
-/* Writes to filter.placed the kept tokens and `token`, in the order of the vocabulary. */
-void filter_place(struct filter *filter, const struct filter_kept *kept, int64_t token);
+/* Writes to filter.placed the kept tokens, in the order of the vocabulary. */
+void filter_place(struct filter *filter, const struct filter_kept *kept);
 
 #endif
