@@ -125,11 +125,13 @@ enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count
 		return JOB_RUNS_ALL;
 	if (op == NULL || count < 2)
 		return JOB_RUNS_BOTH;
+	bool last = i == count - 1;
+
 	switch (op->medium_runs) {
 	case LAST_MEDIUM_RUNS_ONCE:
-		return i == count - 1 ? JOB_RUNS_FIRST : JOB_RUNS_BOTH;
-	case MEDIUM_RUNS_ONCE:
-		return i % 2 == 0 ? JOB_RUNS_SECOND : JOB_RUNS_FIRST;
+		return last ? JOB_RUNS_FIRST : JOB_RUNS_BOTH;
+	case LAST_MEDIUM_RUNS_TWICE:
+		return last ? JOB_RUNS_BOTH : i % 2 == 0 ? JOB_RUNS_SECOND : JOB_RUNS_FIRST;
 	default:
 		return JOB_RUNS_BOTH;
 	}

@@ -13,7 +13,7 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 18 }; /* increase this number when you change a struct that the program and the libraries share */
+enum { KERNELS_ABI = 19 }; /* increase this number when you change a struct that the program and the libraries share */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {

@@ -316,10 +316,10 @@ struct op {
 
 	/* How often the reference runs in medium cases, if there are several. Families whose references take much time
 	 * have fewer runs. MEDIUM_RUNS_TWICE: on both sets of input values. LAST_MEDIUM_RUNS_ONCE: in the last case,
-	 * only on the first set; this is for cases that add nothing but another number of rows. MEDIUM_RUNS_ONCE: on
-	 * the second set in the first case, on the first set in the second case, and so on; not for families with
-	 * `judge_both`. */
-	enum op_medium_runs { MEDIUM_RUNS_TWICE, LAST_MEDIUM_RUNS_ONCE, MEDIUM_RUNS_ONCE } medium_runs;
+	 * only on the first set; this is for cases that add nothing but another number of rows. LAST_MEDIUM_RUNS_TWICE:
+	 * on both sets in the last case, and once in each other case: on the second set in the first case, on the first
+	 * set in the second case, and so on; not for families with `judge_both`. */
+	enum op_medium_runs { MEDIUM_RUNS_TWICE, LAST_MEDIUM_RUNS_ONCE, LAST_MEDIUM_RUNS_TWICE } medium_runs;
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
 	 * 0, or -1 with a message in `why` if the output fails. `c`, `outputs` (on the host) and `evidence` (what

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 08e967675e4a3a63171c4452e3c8fd8d
+# reftest-body: 8b94ad225dafee0ec753ea2ec3e14f25
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import conftest
@@ -43,7 +43,7 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64(conftest.DefinitionTests)
         conftest.size("medium", num_tokens=256, num_pages=50),
         conftest.size("large", num_tokens=1024, num_pages=1026),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", num_tokens=0, num_pages=1),
         conftest.edge("no_keys", num_tokens=1, num_pages=0),
@@ -125,7 +125,7 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1(conftest.DefinitionTests):
         conftest.size("medium", num_tokens=256, num_pages=3074),
         conftest.size("large", num_tokens=1024, num_pages=65538),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_queries", num_tokens=0, num_pages=1),
         conftest.edge("no_keys", num_tokens=1, num_pages=0),
@@ -209,7 +209,7 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, max_num_pages=41, num_pages=63),
         conftest.size("large", batch_size=64, max_num_pages=513, num_pages=771),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, max_num_pages=41, num_pages=63),
         conftest.edge("empty_sequences", batch_size=3, max_num_pages=41, num_pages=63),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8cf56700bf667990beeecd8fa495c5cc
+# reftest-body: 731b90825f9f2193acea2311bf6825f3
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -46,7 +46,7 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
         conftest.size("medium", total_seq_len=256, num_seqs=64, len_cu_seqlens=65),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     OMITTED = ("initial_state",)
     EDGES = (
         conftest.edge("no_sequences", total_seq_len=0, num_seqs=0, len_cu_seqlens=1),
@@ -145,7 +145,7 @@ class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, seq_len=0),
         conftest.edge("one_token", batch_size=1, seq_len=1),
@@ -218,7 +218,7 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1, 2), (1, 2, 1))
     DEFAULT_NUMBERS = conftest.constants(
         scale=0.0,
     )

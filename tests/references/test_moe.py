@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a752d724d9dd13074233f53bff02bb8a
+# reftest-body: 4e992dad1ac3910d859806e3669940d8
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -43,7 +43,7 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -109,7 +109,7 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -195,7 +195,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -334,7 +334,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -454,7 +454,7 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -542,7 +542,7 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
@@ -623,7 +623,7 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
         conftest.size("medium", seq_len=256),
         conftest.size("large", seq_len=1024),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),

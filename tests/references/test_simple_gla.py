@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 908fb9375f8b5d7dcbdeebbf635ae119
+# reftest-body: 85b26aedbf6f0a4a42c658558023fe74
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -37,7 +37,7 @@ class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, seq_len=0),
         conftest.edge("one_token", batch_size=1, seq_len=1),
@@ -111,7 +111,7 @@ class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
         conftest.size("medium", batch_size=256, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (2,), (1, 2), (1, 2, 1))
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, seq_len=0),
         conftest.edge("one_token", batch_size=1, seq_len=1),
@@ -172,7 +172,7 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
         conftest.size("medium", total_seq_len=256, num_seqs=64, len_cu_seqlens=65),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
-    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1,), (1, 2, 1))
+    RUNS = ((1, 2, 1), (1, 2, 1), (2,), (1, 2), (1, 2, 1))
     DEFAULT_NUMBERS = conftest.constants(
         scale=0.0,
     )

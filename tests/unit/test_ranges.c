@@ -240,7 +240,7 @@ static void check_definition(const struct dataset *dataset, const struct dataset
 	struct subject s = {0};
 
 	load_subject(dataset, file, &s);
-	if (s.op != NULL && s.op->judge_both != NULL && s.op->medium_runs == MEDIUM_RUNS_ONCE) {
+	if (s.op != NULL && s.op->judge_both != NULL && s.op->medium_runs == LAST_MEDIUM_RUNS_TWICE) {
 		wrong++;
 		print_message("# %s: op.judge_both needs both sets of input values in each case\n", s.op->name);
 	}

@@ -52,7 +52,7 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
  * gradient_oracle.h and input_values.h. */
 #define RECURRENCE_MEMBERS                                                                                                \
 	.roles = recurrence_role_names, .bind = recurrence_bind, .modes = recurrence_mode_names,                          \
-	.sizes = recurrence_sizes, .medium_runs = MEDIUM_RUNS_ONCE, .edges = recurrence_edges,                            \
+	.sizes = recurrence_sizes, .medium_runs = LAST_MEDIUM_RUNS_TWICE, .edges = recurrence_edges,                            \
 	.edge_axes = recurrence_edge_axes, .rule = recurrence_rule,                                                       \
 	.scalar = recurrence_scalar, .range = recurrence_range, .reach = recurrence_reach, .fill = recurrence_fill,       \
 	.check = recurrence_check, .oracle = recurrence_oracle, .gradient = &recurrence_gradient, \
