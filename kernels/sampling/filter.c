@@ -1,10 +1,11 @@
-/* filter - applies top-k, top-p and min-p to one row. The function filter_row takes tokens from a heap, by decreasing
- * probability, until it has as many tokens as the filter needs. Most rows have few likely tokens, so one pass over the
- * vocabulary is usually enough. */
+/* filter - applies top-k, top-p and min-p to one row. The function filter_row divides the tokens into buckets of similar
+ * probabilities. It then sorts one bucket after the other, the most likely tokens first, until it has as many sorted
+ * tokens as the filter needs. Most filters need few tokens. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/core/simd.h"
 
@@ -12,18 +13,31 @@
  * float32 product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
+/* A bucket contains the probabilities that agree in their exponent and in the first eight bits of their mantissa. Bucket
+ * 0 contains the largest probability, and the last bucket also contains all probabilities that are smaller than those
+ * in it. RUN is the number of tokens that are sorted by insertion. */
+enum { BUCKETS = 8192, DROPPED_BITS = 44, RUN = 16 };
+
+struct filter_buckets {
+	int64_t end[BUCKETS]; /* the index in `order` after the last token of the bucket */
+	int64_t first;        /* the leading bits of the largest probability */
+	int64_t next;         /* the first bucket that is not sorted */
+	int64_t sorted;       /* the number of tokens in the sorted buckets */
+};
+
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)
 {
 	size_t count = (size_t)vocab;
 
 	*filter = (struct filter){.vocab = vocab};
 	filter->value = calloc(count, sizeof *filter->value);
-	filter->heap = calloc(count, sizeof *filter->heap);
 	filter->order = calloc(count, sizeof *filter->order);
 	filter->before = calloc(count, sizeof *filter->before);
+	filter->buckets = calloc(1, sizeof *filter->buckets);
+	filter->merged = calloc(count, sizeof *filter->merged);
 	filter->placed = calloc(count, sizeof *filter->placed);
-	if (filter->value != NULL && filter->heap != NULL && filter->order != NULL && filter->before != NULL &&
-	    filter->placed != NULL)
+	if (filter->value != NULL && filter->order != NULL && filter->before != NULL && filter->buckets != NULL &&
+	    filter->merged != NULL && filter->placed != NULL)
 		return 0;
 	filter_close(filter);
 	return err_set(err, "no memory to sort a vocabulary of %lld tokens", (long long)vocab);
@@ -32,9 +46,10 @@ int filter_open(struct filter *filter, int64_t vocab, struct err *err)
 void filter_close(struct filter *filter)
 {
 	free(filter->value);
-	free(filter->heap);
 	free(filter->order);
 	free(filter->before);
+	free(filter->buckets);
+	free(filter->merged);
 	free(filter->placed);
 	*filter = (struct filter){0};
 }
@@ -86,31 +101,48 @@ void filter_place(struct filter *filter, const struct filter_kept *kept)
 	filter->placed_count = count;
 }
 
-static bool more_likely(const struct filter *filter, int64_t a, int64_t b)
+static int64_t leading_bits(double value)
 {
-	return filter->value[a] > filter->value[b] || (filter->value[a] == filter->value[b] && a < b);
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	return (int64_t)(bits >> DROPPED_BITS);
 }
 
-static void sink(struct filter *filter, int64_t at)
+static int64_t bucket_of(const struct filter_buckets *buckets, double value)
 {
-	int64_t token = filter->heap[at];
+	int64_t bucket = buckets->first - leading_bits(value);
 
-	for (int64_t child; (child = 2 * at + 1) < filter->left; at = child) {
-		if (child + 1 < filter->left && more_likely(filter, filter->heap[child + 1], filter->heap[child]))
-			child++;
-		if (!more_likely(filter, filter->heap[child], token))
-			break;
-		filter->heap[at] = filter->heap[child];
+	return bucket < BUCKETS ? bucket : BUCKETS - 1;
+}
+
+/* Writes the tokens with probabilities above 0 to `order`, bucket by bucket. In a bucket, they are in the order of the
+ * vocabulary. */
+static void fill_buckets(struct filter *filter, double largest)
+{
+	struct filter_buckets *buckets = filter->buckets;
+	int64_t start = 0;
+
+	*buckets = (struct filter_buckets){.first = leading_bits(largest)};
+	for (int64_t i = 0; i < filter->vocab; i++)
+		if (filter->value[i] > 0)
+			buckets->end[bucket_of(buckets, filter->value[i])]++;
+	for (int i = 0; i < BUCKETS; i++) {
+		int64_t count = buckets->end[i];
+
+		buckets->end[i] = start;
+		start += count;
 	}
-	filter->heap[at] = token;
+	for (int64_t i = 0; i < filter->vocab; i++)
+		if (filter->value[i] > 0)
+			filter->order[buckets->end[bucket_of(buckets, filter->value[i])]++] = i;
 }
 
-/* Puts the tokens with probabilities above 0 on the heap, and sums their probabilities. Returns false if the row is not
- * a distribution. */
+/* Fills the buckets, and sums the probabilities. Returns false if the row is not a distribution. */
 static bool gather(struct filter *filter)
 {
-	double sum = 0, least = INFINITY;
-	int64_t left = 0;
+	double sum = 0, least = INFINITY, largest = 0;
+	int64_t count = 0;
 
 	filter->ordered = 0;
 	for (int64_t i = 0; i < filter->vocab; i++) {
@@ -122,33 +154,81 @@ static bool gather(struct filter *filter)
 			return false;
 		sum += value;
 		least = value < least ? value : least;
-		filter->heap[left++] = i;
+		largest = value > largest ? value : largest;
+		count++;
 	}
-	filter->left = left;
+	filter->count = count;
 	filter->sum = sum;
 	filter->least = least;
-	for (int64_t at = filter->left / 2; at-- > 0;)
-		sink(filter, at);
-	return filter->left > 0;
+	if (count > 0)
+		fill_buckets(filter, largest);
+	return count > 0;
 }
 
-/* Moves the most likely token of the heap to the end of `order`. */
+/* Sorts a few tokens by decreasing probability. Equally likely tokens keep their order. */
+static void insert(const double *values, int64_t *tokens, int64_t count)
+{
+	for (int64_t i = 1; i < count; i++) {
+		int64_t token = tokens[i], at = i;
+
+		for (; at > 0 && values[tokens[at - 1]] < values[token]; at--)
+			tokens[at] = tokens[at - 1];
+		tokens[at] = token;
+	}
+}
+
+/* Merges the first `middle` tokens, which are sorted, with the others, which are also sorted. */
+static void merge(struct filter *filter, int64_t *tokens, int64_t middle, int64_t count)
+{
+	const double *values = filter->value;
+	const int64_t *left = filter->merged;
+	int64_t out = 0, from = middle;
+
+	if (values[tokens[middle - 1]] >= values[tokens[middle]])
+		return;
+	memcpy(filter->merged, tokens, (size_t)middle * sizeof *tokens);
+	for (int64_t i = 0; i < middle;) {
+		bool right = from < count && values[tokens[from]] > values[left[i]];
+
+		tokens[out++] = right ? tokens[from++] : left[i++];
+	}
+}
+
+static void sort_tokens(struct filter *filter, int64_t *tokens, int64_t count)
+{
+	for (int64_t at = 0; at < count; at += RUN)
+		insert(filter->value, tokens + at, count - at < RUN ? count - at : RUN);
+	for (int64_t width = RUN; width < count; width *= 2)
+		for (int64_t at = 0; at + width < count; at += 2 * width)
+			merge(filter, tokens + at, width, count - at < 2 * width ? count - at : 2 * width);
+}
+
+static void sort_next_bucket(struct filter *filter)
+{
+	struct filter_buckets *buckets = filter->buckets;
+	int64_t from = buckets->sorted;
+
+	while (buckets->end[buckets->next] == from)
+		buckets->next++;
+	buckets->sorted = buckets->end[buckets->next++];
+	sort_tokens(filter, filter->order + from, buckets->sorted - from);
+}
+
+/* Adds the most likely of the remaining tokens to the sorted ones. */
 static void take(struct filter *filter)
 {
-	int64_t at = filter->ordered++, token = filter->heap[0];
+	int64_t at = filter->ordered++;
 
-	filter->order[at] = token;
+	if (at == filter->buckets->sorted)
+		sort_next_bucket(filter);
 	filter->before[at] = at == 0 ? 0 : filter->before[at - 1] + filter->value[filter->order[at - 1]];
-	filter->heap[0] = filter->heap[--filter->left];
-	if (filter->left > 0)
-		sink(filter, 0);
 }
 
 /* Returns the probability of the token at rank `rank`, or 0 if there is no such token. Sorts more tokens if
  * necessary. */
 static double nth(struct filter *filter, int64_t rank)
 {
-	while (filter->ordered <= rank && filter->left > 0)
+	while (filter->ordered <= rank && filter->ordered < filter->count)
 		take(filter);
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
@@ -182,9 +262,7 @@ struct counts {
 
 static struct counts all_of(const struct filter *filter)
 {
-	int64_t count = filter->ordered + filter->left;
-
-	return (struct counts){count, count, count};
+	return (struct counts){filter->count, filter->count, filter->count};
 }
 
 static struct counts top_k(struct filter *filter, int64_t k)
@@ -266,7 +344,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 
 	if (!kept.defined)
 		return kept;
-	int64_t drawable = filter->left;
+	int64_t drawable = filter->count;
 	struct counts counts = all_of(filter);
 	double from = 1; /* the total probability of the tokens to which top-p applies */
 

@@ -30,15 +30,18 @@ struct filter_token {
 	double value; /* its probability */
 };
 
+struct filter_buckets;
+
 /* Working memory for one row. The next row uses the same memory. */
 struct filter {
 	int64_t vocab;
 	double *value; /* the probability of each token, which the caller writes before it calls filter_row */
-	int64_t *heap; /* the tokens that are not sorted yet */
-	int64_t left;
-	int64_t *order; /* the `ordered` most likely tokens, by decreasing probability and then by number */
+	int64_t count; /* the number of tokens with a probability above 0 */
+	int64_t *order; /* first the `ordered` most likely tokens, by decreasing probability and then by number */
 	double *before; /* before[i]: the sum of the probabilities of the tokens before order[i] */
 	int64_t ordered;
+	struct filter_buckets *buckets; /* how the rest of `order` is sorted */
+	int64_t *merged;                /* working memory for merges */
 	struct filter_token *placed; /* the `placed_count` tokens that filter_place has found */
 	int64_t placed_count;
 	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */
