@@ -83,14 +83,14 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 /* The sizes of the cases of each preset: the numbers of sequences, tokens and slots. `packed` is for packed sequences,
  * and has the number of tokens of all sequences together. `one_token` and `by_batch` have the number of tokens of each
  * sequence; `one_token` is for definitions in which this number is always 1. In one small case, all slots are used, in
- * random order. In one small and one medium case of `by_batch`, each sequence has only one token. The function
- * recurrence_fill_offsets divides packed tokens into sequences. */
+ * random order. In one small case of `by_batch`, each sequence has only one token. The function recurrence_fill_offsets
+ * divides packed tokens into sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
 							       * and recurrence_pool */
 static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}},
-				   {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 1, POOL}},
+				   {{1, 17, 3}, {2, 16, 5}, {PAST_BLOCK, 2, POOL}, {BLOCK, 2, POOL}},
 				   {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{PAST_BLOCK, 1, POOL}, {BLOCK, 1, POOL}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 130, 7}}, {{65, 1281, POOL}, {64, 256, POOL}}, {{8, 16384, 12}}};
