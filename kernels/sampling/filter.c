@@ -160,8 +160,7 @@ static bool gather(struct filter *filter)
 	filter->count = count;
 	filter->sum = sum;
 	filter->least = least;
-	if (count > 0)
-		fill_buckets(filter, largest);
+	fill_buckets(filter, largest);
 	return count > 0;
 }
 
