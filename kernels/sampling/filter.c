@@ -1,6 +1,6 @@
-/* filter - applies top-k, top-p and min-p to one row. The function filter_row divides the tokens into buckets of similar
- * probabilities. It then sorts one bucket after the other, the most likely tokens first, until it has as many sorted
- * tokens as the filter needs. Most filters need few tokens. */
+/* filter - applies top-k, top-p and min-p to one row. The function filter_row divides the tokens into buckets of
+ * similar probabilities. It then sorts one bucket after the other, the most likely tokens first, until it has as many
+ * sorted tokens as the filter needs. Most filters need few tokens. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
  * float32 product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
-/* A bucket contains the probabilities that agree in their exponent and in the first eight bits of their mantissa. Bucket
- * 0 contains the largest probability, and the last bucket also contains all probabilities that are smaller than those
- * in it. RUN is the number of tokens that are sorted by insertion. */
+/* A bucket contains the probabilities that agree in their exponent and in the first eight bits of their mantissa.
+ * Bucket 0 contains the largest probability. The buckets cover 32 octaves; the last one also contains all smaller
+ * probabilities. RUN is the number of tokens that are sorted by insertion. */
 enum { BUCKETS = 8192, DROPPED_BITS = 44, RUN = 16 };
 
 struct filter_buckets {

@@ -40,8 +40,8 @@ struct filter {
 	int64_t *order; /* first the `ordered` most likely tokens, by decreasing probability and then by number */
 	double *before; /* before[i]: the sum of the probabilities of the tokens before order[i] */
 	int64_t ordered;
-	struct filter_buckets *buckets; /* how the rest of `order` is sorted */
-	int64_t *merged;                /* working memory for merges */
+	struct filter_buckets *buckets; /* where each bucket ends in `order`, and which buckets are sorted */
+	int64_t *merged;                /* working memory for sorting a bucket */
 	struct filter_token *placed; /* the `placed_count` tokens that filter_place has found */
 	int64_t placed_count;
 	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */

@@ -27,7 +27,7 @@ static double value_of(enum kind kind, uint32_t bits)
 		return 1.0 / VOCAB;
 	case FEW_VALUES:
 		return (double)(1 + bits % 7) / VOCAB;
-	case WIDE_RANGE: /* more octaves than buckets */
+	case WIDE_RANGE: /* more octaves than the buckets cover */
 		return ldexp(0.5 + part / 2, -(int)(bits % 1000));
 	case ONE_BUCKET: /* the values differ by less than 2^-8 of themselves */
 		return 0.25 * (1 + part * 0x1p-9);
