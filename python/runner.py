@@ -41,11 +41,13 @@ child ends
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "limit", "fatal", "raised", "certain", "needs_gpu", "needs_module"}} describes an error of the reference; line 0 means that
-  the line is unknown.
+- {"error": {"message", "line", "accident", "limit", "lacks_memory", "fatal", "raised", "certain", "needs_gpu", "needs_module"}}
+  describes an error of the reference; line 0 means that the line is unknown.
 - "accident" is true if this machine and not the reference's source may have caused the error (no memory, a missing
   module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
+- "lacks_memory" is true if the machine or the GPU, and not a limit, had too little memory. The reference may succeed
+  when no other process uses memory.
 - "fatal" is true if this process must not be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
 - "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference would not
@@ -655,9 +657,10 @@ class Child:
             # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
             if limit is None:
-                return described
+                return dict(described, lacks_memory=name_of(problem) == "OutOfMemoryError")
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
-            return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason)
+            return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason,
+                        lacks_memory=limit is failures.MEMORY and self.memory < self.wanted_memory)
         except BaseException as second:  # the __str__ of the first exception may have raised this one
             names = (name_of(problem), name_of(second))
             message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
@@ -670,7 +673,7 @@ class Child:
                                      "size": failures.size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
         if self.memory < self.wanted_memory:
             return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
-                    "(--sizes small), fewer --jobs, or another machine" % failures.size_text(self.memory))
+                    "(--sizes small) or another machine" % failures.size_text(self.memory))
         return "ran out of memory: it may use %s; --memory SIZE changes this limit" % failures.size_text(self.memory)
 
 

@@ -377,6 +377,61 @@ static void a_lack_of_memory_counts_only_if_no_other_case_runs(void **state)
 	arena_free(&wide.arena);
 }
 
+static void dispatch_once(struct pool *pool)
+{
+	struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
+	struct err err = {""};
+
+	assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
+	assert_int_equal(pool_dispatch(pool, &err), 0);
+}
+
+/* Verifies two definitions in two lanes. The second reference runs beside the first, and raises `exception` after the
+ * first has ended. `limit` is the value of --memory. Returns how often the second reference was called. */
+static int attempts_without_memory(const char *exception, int64_t limit)
+{
+	struct setting wide = {.pool = open_pool(2, GENEROUS_S, false)};
+	const struct job *jobs[] = {&rmsnorm};
+	char paths[2][40] = {"/tmp/reftest-test-pool-XXXXXX", "/tmp/reftest-test-pool-XXXXXX"}, first[1024], second[1024], byte;
+	int files[] = {mkstemp(paths[0]), mkstemp(paths[1])}, tells = open_tells(), attempts = 1;
+	struct pool_result result;
+
+	assert_true(files[0] >= 0 && files[1] >= 0);
+	wide.pool->shared.memory = limit;
+	snprintf(first, sizeof first, HEAD RUN "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", paths[0]);
+	snprintf(second, sizeof second,
+		 HEAD RUN "    tell_outside()\n    while exists_outside('%s'): time.sleep(0.01)\n    raise %s\n", paths[1], exception);
+	submit(wide.pool, first, jobs, 1, NULL);
+	submit(wide.pool, second, jobs, 1, &attempts);
+	while (read(tells, &byte, 1) == 0)
+		dispatch_once(wide.pool);
+	unlink(paths[0]);
+	result = next_result(wide.pool, &wide.arena);
+	assert_null(result.owner);
+	unlink(paths[1]);
+	result = next_result(wide.pool, &wide.arena);
+	expect(&result, STATUS_ERROR, strcmp(exception, "MemoryError") == 0 ? REASON_MEMORY_LIMIT : REASON_RAISED, exception);
+	while (read(tells, &byte, 1) == 1)
+		attempts++;
+	close(tells);
+	close(files[0]);
+	close(files[1]);
+	pool_close(wide.pool);
+	arena_free(&wide.arena);
+	return attempts;
+}
+
+/* If a reference needs more memory than the machine has left while other cases run, its case is tried again after these
+ * cases have ended. If the reference reaches a limit that the user set, the result counts. */
+static void a_reference_without_memory_is_tried_again_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(attempts_without_memory("MemoryError", INT64_MAX), 2);
+	assert_int_equal(attempts_without_memory("MemoryError", 1 << 30), 1);
+	assert_int_equal(attempts_without_memory("torch.OutOfMemoryError", 1 << 30), 2); /* the GPU has no memory */
+	assert_int_equal(attempts_without_memory("ValueError", INT64_MAX), 1);
+}
+
 static void cases_of_several_definitions_run_side_by_side(void **state)
 {
 	struct setting wide = {.pool = open_pool(3, GENEROUS_S, false)};
@@ -675,6 +730,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
 	    cmocka_unit_test(a_lack_of_memory_counts_only_if_no_other_case_runs),
+	    cmocka_unit_test(a_reference_without_memory_is_tried_again_alone),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
 	    cmocka_unit_test(tensors_may_go_through_the_host),
 	    cmocka_unit_test(an_interpreter_without_torch_is_a_sentence),

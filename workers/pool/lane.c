@@ -251,6 +251,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->used = child->used;
+	lane->beside = pool_shared_busy(shared, lane);
 	lane->staged = shared->staged || shared->ipc_refused;
 	write_load(shared, &lane->work->task, lane->work->task.program, memory,
 		   lane->work->isolation == ISOLATION_KEPT, &text);
@@ -498,6 +499,11 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 	const char *message = json_text_of(error, "message");
 	int64_t line = 0;
 
+	if (cJSON_IsTrue(json_member(error, "lacks_memory")) && lane_memory_was_shared(shared, lane)) {
+		lane_drop_child(shared, lane);
+		lane_retry_alone(shared, lane, false);
+		return;
+	}
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
 	blame(shared, lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
@@ -821,6 +827,8 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	struct child *child;
 
+	if (lane->child != NULL && pool_shared_busy(shared, lane))
+		lane->beside = true;
 	if (lane_truth_advance(shared, lane, err) != 0)
 		return -1;
 	if (lane->phase == LANE_WORKING)

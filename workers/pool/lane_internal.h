@@ -53,6 +53,9 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 /* Returns whether a case must run again. If so, prepares the new run; the caller must then ignore the verdict
  * `text`. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
+/* Returns whether other processes of the pool used memory since the lane's runner got its reference. If such a case
+ * fails for lack of memory, it is retried while no other case runs, and its first verdict does not count. */
+bool lane_memory_was_shared(const struct pool_shared *shared, const struct lane *lane);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
 

@@ -44,12 +44,9 @@ static bool lacks_memory(const char *text, size_t length)
 	return lacks;
 }
 
-/* Returns whether the case failed for lack of memory while other processes of the pool used memory. Such a case is
- * retried while no other case runs, and its first verdict does not count. */
-static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
+bool lane_memory_was_shared(const struct pool_shared *shared, const struct lane *lane)
 {
-	return !lane->work->alone && (pool_shared_busy(shared, lane) || lane_spares_hold_memory(shared)) &&
-	       lacks_memory(text, length);
+	return !lane->work->alone && (lane->beside || pool_shared_busy(shared, lane) || lane_spares_hold_memory(shared));
 }
 
 static bool is_failure(const char *text, size_t length)
@@ -81,7 +78,7 @@ bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *
 {
 	bool failure = lane->work->isolation == ISOLATION_KEPT && is_failure(text, length);
 
-	if (is_memory_taken_by_others(shared, lane, text, length)) {
+	if (lane_memory_was_shared(shared, lane) && lacks_memory(text, length)) {
 		lane_retry_alone(shared, lane, false);
 		return true;
 	}
