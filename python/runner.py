@@ -14,26 +14,28 @@ forge a verdict. At worst, the judge checks outputs that the reference has not c
 
 Pool and child exchange JSON lines on the child's socket:
 
-- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has its own PID
-  namespace, the message "ready" comes with a descriptor of this namespace's /proc
+- <- {"ready": true, "seconds": the child's start-up time, "gpu_free": the number of free bytes of GPU memory, 0 on the
+  CPU} or {"refused": message}. If the child has its own PID namespace, the message "ready" comes with a descriptor of
+  this namespace's /proc
 - -> {"file": path}, with a descriptor of the file's content, is sent for each file that the reference may read; the
   child does not answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
   "kept"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
-  path of the source, for error messages. If the ground truth has several files, the message has the fields that
-  programs.py lists instead of the source
+  path of the source, for error messages. If the ground truth has several files, the message has, instead of the source,
+  the fields that programs.py lists
 - <- {"loaded": true, "warm_up"} or {"error": …}
 - -> {"make": …} and {"store": …}, which the judge writes (trial_custom_inputs.c), are sent only to a child that loaded
   code with "makes_inputs"; such a child never loads a reference
 - <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: [name, why]}, "others": [name]}
   and {"stored": true}
-- -> {"unload": true} to a child that loaded a reference with "kept", after its last case
+- -> {"unload": true}, after the last case of a reference, to a child that loaded this reference with "kept"
 - <- {"ready": true} if the state of the child is the same as before the reference; else {"changed": what}, and the
 child ends
 - -> {"classify": number, "text": source} to a reader
 - <- {"classified": number, "own": why the source needs a process of its own, or null, "stateless": whether the module
   of the source keeps nothing between two calls}
-- -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
+- -> {"run": …}, as the judge writes it (head of judge.c). If the child has not mapped the arena yet and the arena is a
+  memfd, the message comes with this memfd
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
   or {"error": …}
   or, for a run with the field "extra", {"ran", "effects": [bool for each input] | null} or {"ran": [], "raised": message}
@@ -46,12 +48,13 @@ The fields of these messages:
 - "accident" is true if this machine and not the reference's source may have caused the error (no memory, a missing
   module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
-- "lacks_memory" is true if the machine or the GPU, and not a limit, had too little memory. The reference may succeed
-  when no other process uses memory.
+- "lacks_memory" is true if the reference ran out of memory because the machine or the GPU had too little available, and
+  not because "memory" was too small. The reference may succeed when no other process uses memory.
 - "fatal" is true if this process must not be used again.
-- "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
-- "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference would not
-  fail on a GPU. "needs_module" is true if the reference failed because a module is not installed.
+- "raised" is true if the code raised an exception, and false if runner.py found the mistake. The pool reads this field
+  only from a child that makes inputs.
+- "certain" is true if the reference would fail with any inputs. "needs_gpu" is true if the reference failed because
+  torch found no GPU. "needs_module" is true if the reference failed because a module is not installed.
 - "makes_inputs", which may be absent, means that the source is loaded to make inputs. Its value says whether the source
   is the definition's "init" code or its "reference".
 - "taken" has an entry for each input that the code returned under another name: this other name, and the reason why its
@@ -100,7 +103,9 @@ KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two c
 # Freed memory is reused only if the arena has at most ARENA_WITHOUT_MAPPINGS bytes and "memory_has_room" is true: then
 # the holes in malloc's heap are small compared with the reference's memory limit.
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS = -4, 65536, 256 << 20
-M_PERTURB = -6  # from malloc.h: malloc overwrites memory with this byte or its complement
+# An option from malloc.h: malloc overwrites freed memory with the byte that is passed as the option's value, and new
+# memory with the complement of this byte.
+M_PERTURB = -6
 HELD_OUTPUTS = 1 << 26  # a call's outputs stay alive during the next two calls if they have at most this many bytes
 OLDEST_TORCH = (2, 4)
 # An environment variable that requests one hardware queue per CUDA context. By default, the driver creates eight
@@ -115,7 +120,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
 REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
                "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
-OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<" begins "<reference>", which is no file
+OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<": "<reference>" is not a file
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -181,7 +186,7 @@ class Child:
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
-        self.is_watched = False  # whether the audit hook is installed that sets `reached`
+        self.is_watched = False  # whether the audit hook that sets `reached` is installed
         self.warm_up = None  # how the warm-up ended: "complete", "interrupted …", or "failed: …"
         self.earlier = [[], []]  # outputs of the last two calls, kept alive so that their memory is not reused
         self.pid = os.getpid()
@@ -213,7 +218,7 @@ class Child:
             self.channel.send({"refused": "torch cannot use %s: %s" % (self.device, text_of(problem))})
             return
         proc = self.sandbox.open_proc()
-        self.channel.send({"ready": True, "seconds": seconds}, proc)
+        self.channel.send({"ready": True, "seconds": seconds, "gpu_free": free_gpu_memory(self.device)}, proc)
         if proc is not None:
             os.close(proc)
         self.warm_on()
@@ -266,8 +271,8 @@ class Child:
             finish_work(self.device)  # raises an exception if the device is broken; this ends the process
 
     def rehearse(self):
-        """Does what `load` does before a reference runs, and then runs a small reference. The audit hook is installed
-        before that, because it is also called during the run of a real reference."""
+        """Does what `load` does before a reference runs, and then runs a small reference. Installs the audit hook
+        first, because Python also calls this hook while it runs a real reference."""
         self.sandbox.limit_processor_time(0, True)  # sets no limit
         self.watch_reach()
         rehearse()
@@ -444,8 +449,8 @@ class Child:
             self.frees = gpu_memory_frees()
 
     def watch_reach(self):
-        """Resets `reached`, and from now on records there the first time that the process opens or imports a file,
-        connects to a socket or starts a process. Ignores files in the interpreter's own directories, and files that the
+        """Resets `reached`, which then records the first of these events: the process opens or imports a file, connects
+        to a socket or starts a process. Ignores files in the interpreter's own directories, and files that the
         definition declares. If a reference uses any other file, its verdict must not be stored, because a later change
         of this file would not make the verdict invalid. The function relies on Python's audit events, which a reference
         that wants to cheat can avoid. Python has no audit event for reads of the environment or the clock; the engine
@@ -586,7 +591,7 @@ class Child:
                 given.setdefault(str(name), value)
         own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
         given = tensors.tuples_apart(given, own)
-        names = {}  # {input: the name under which the code returned its value: the input's name or its argument's name}
+        names = {}  # {input: the name under which the code returned its value, which may be the name of its argument}
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
         taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
@@ -742,6 +747,11 @@ def limit_gpu_memory(device, size):
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
 
 
+def free_gpu_memory(device):
+    """Returns how many bytes of GPU memory are free, or 0 on the CPU."""
+    return 0 if device == "cpu" else torch.cuda.mem_get_info(device)[0]
+
+
 def has_gpu_memory(device, size):
     """Returns true if the GPU has enough free memory for this process to reach the limit `size`. If an allocation has
     failed and this function returns true, the cause was the limit, and not a lack of GPU memory."""
@@ -840,9 +850,9 @@ def run(x, weight):
 
 def rehearse():
     """Loads a small reference and runs it on the CPU, in the same way as a child runs a reference. In the zygote, the
-    rehearsal imports the modules that torch imports late. A child shares its memory pages with the zygote, and Linux
-    copies a page when the child first writes to it. In a child that waits for a request, the rehearsal causes these
-    copies before the request arrives. The rehearsal has no other lasting effect."""
+    rehearsal imports the modules that torch imports only when they are first used. A child shares its memory pages with
+    the zygote, and Linux copies a page when the child first writes to it. In a child that waits for a request, the
+    rehearsal causes these copies before the request arrives. The rehearsal has no other lasting effect."""
     names = {}
     before = process_defaults()
     interpreter_folders()

@@ -139,6 +139,40 @@ static void queued_tasks_get_no_runner_while_a_case_runs_alone(void **state)
 	assert_int_equal(spares_wanted(&pool).fresh + spares_wanted(&pool).any, 2);
 }
 
+/* On a GPU with much free memory, runners are started for more queued tasks than there are lanes. */
+static void runners_are_started_ahead_where_memory_is_free(void **state)
+{
+	static const struct {
+		const char *device;
+		int64_t gpu_free;
+		int queued, wanted;
+	} rows[] = {
+	    {"cpu", 0, 20, 2},
+	    {"cuda:0", 0, 20, 2},
+	    {"cuda:0", memory_for_ahead - 1, 20, 2},
+	    {"cuda:0", 3 * memory_for_ahead, 20, 5},
+	    {"cuda:0", 3 * memory_for_ahead, 4, 4},
+	    {"cuda:0", 100 * memory_for_ahead, 20, 2 + AHEAD_MOST},
+	};
+	static struct queued queued[20];
+	struct lane lanes[2] = {{.phase = LANE_IDLE}, {.phase = LANE_IDLE}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char device[16];
+		struct pool pool = {.queue = {.first = &queued[0]},
+				    .shared = {.device = device, .lanes = lanes, .lane_count = 2,
+					       .runners = {.gpu_free = rows[i].gpu_free}}};
+
+		snprintf(device, sizeof device, "%s", rows[i].device);
+		for (int k = 0; k < rows[i].queued; k++)
+			queued[k] = (struct queued){.isolation = ISOLATION_OWN,
+						    .next = k + 1 < rows[i].queued ? &queued[k + 1] : NULL};
+		if (spares_wanted(&pool).fresh != rows[i].wanted)
+			fail_msg("row %zu: %d runners are wanted", i, spares_wanted(&pool).fresh);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +181,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(spares_make_room_for_a_case_that_lacks_memory),
 	    cmocka_unit_test(spares_are_made_anew_when_they_do_not_disturb),
 	    cmocka_unit_test(queued_tasks_get_no_runner_while_a_case_runs_alone),
+	    cmocka_unit_test(runners_are_started_ahead_where_memory_is_free),
 	};
 	pool_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

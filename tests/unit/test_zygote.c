@@ -1,5 +1,5 @@
-/* test_zygote - which spare runners the zygote forks, and when. The zygote is the real one, but without torch. The
- * children of the zygote report "ready" after a moment and do nothing else. */
+/* test_zygote - which spare runners the zygote (the Python process that forks the runners) forks, and when. The zygote
+ * is the real one, but without torch. The children of the zygote report "ready" after a moment and do nothing else. */
 #include "workers/pool/zygote.h"
 
 #include <setjmp.h>
@@ -46,6 +46,7 @@ static void write_template(char path[64])
 		      "        time.sleep(600)\n"
 		      "runner.warm_up = warm_up\n"
 		      "runner.further_steps = lambda device: ()\n"
+		      "runner.free_gpu_memory = lambda device: 5 << 30\n"
 		      "channel = runner.Channel(3)\n"
 		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any', 'layers': 0}})\n"
 		      "sandbox = runner.Sandbox(int(sys.argv[3]), 'cpu', sys.argv[4], sys.argv[5])\n"
@@ -113,6 +114,7 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	(void)state;
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
+	assert_int_equal(setting.runners.gpu_free, 5LL << 30); /* the runners reported it */
 	for (int i = 0; i < PLACES; i++) { /* replaces all children; again, at most AT_ONCE of the new children may be
 					    * starting at the same time */
 		struct child *child = zygote_take(&setting.runners, false);

@@ -25,6 +25,11 @@
 #include "workers/pool/parallel_cases.h"
 #include "workers/sandbox/containment.h"
 
+/* The largest number of runners that are started ahead of need, and how many bytes of GPU memory must be free for each
+ * of them (see ahead). */
+enum { AHEAD_MOST = 8 };
+static const int64_t memory_for_ahead = (int64_t)16 << 30;
+
 struct pool {
 	struct pool_shared shared;
 	char *python, *root, *required;
@@ -156,8 +161,9 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
 	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
-			3 * shared->lane_count + pool->spares, /* three runners for each lane: one for the reference,
-								 * one for a maker of inputs, one for a ground truth */
+			3 * shared->lane_count + pool->spares + AHEAD_MOST, /* three runners for each lane: one for the
+								 * reference, one for a maker of inputs, one for a
+								 * ground truth */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -257,8 +263,8 @@ static struct lane *idle_lane(struct pool *pool)
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Of the tasks from which an idle lane can take cases, returns the one with the longest remaining time. Returns NULL if
- * there is no such task. */
+/* Returns the task with the longest remaining time among the tasks from which an idle lane can take cases. Returns NULL
+ * if there is no such task. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
@@ -331,20 +337,32 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds to `demand` the runners that the queued tasks need, but only for as many tasks as there are lanes. While a case
- * runs alone, no queued task gets a lane, so queued tasks need no runners. (The function has_room in lane.c would even
- * kill runners that were started for them.) `released` is the number of working lanes whose runners other tasks can use
- * later. On a GPU, up to `released` - 1 of the queued tasks that may share a runner get no new runner, but wait for one
- * that another task has used, because a new runner needs a long time to create its CUDA context. On the CPU, all queued
- * tasks get new runners, because it is faster to fork a runner than to remove a reference from one. */
+/* Returns for how many queued tasks runners are started in addition to those for as many tasks as there are lanes. On a
+ * GPU, the driver creates only a few CUDA contexts per second, so the many short tasks at the end of a run would wait
+ * for contexts. A run begins with its longest tasks, and these contexts can be created while the long tasks run. Each
+ * context uses GPU memory, so the number depends on the memory that is free. */
+static int ahead(const struct pool *pool)
+{
+	int64_t by_memory = pool->shared.runners.gpu_free / memory_for_ahead;
+
+	return by_memory < AHEAD_MOST ? (int)by_memory : AHEAD_MOST;
+}
+
+/* Adds to `demand` the runners that the queued tasks need, but only for as many tasks as there are lanes, and for
+ * `ahead` more. While a case runs alone, no queued task gets a lane, so queued tasks need no runners. (The function
+ * has_room in lane.c would even kill runners that were started for them.) `released` is the number of working lanes
+ * whose runners other tasks can use later. A new runner needs a long time to create its CUDA context. Therefore, on a
+ * GPU, up to `released` - 1 of the queued tasks that may share a runner get no new runner: they wait for a runner that
+ * another task has used. On the CPU, all queued tasks get new runners, because it is faster to fork a runner than to
+ * remove a reference from one. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
+	int most = pool->shared.lane_count + ahead(pool);
 
 	if (any_alone(pool))
 		return;
-	for (const struct queued *work = pool->queue.first; work != NULL && queued.fresh + queued.any < pool->shared.lane_count;
-	     work = work->next)
+	for (const struct queued *work = pool->queue.first; work != NULL && queued.fresh + queued.any < most; work = work->next)
 		demand_for(&queued, work);
 	demand->fresh += queued.fresh + queue_length(&pool->shared.alone);
 	if (strcmp(pool->shared.device, "cpu") != 0 && released > 1)
@@ -353,10 +371,10 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 }
 
 /* Returns how many spare runners are needed: one for each waiting lane and each queued task, but at most one for each
- * lane. If the pool is warm and spare runners may be started now, returns at least pool->spares. */
+ * lane, and `ahead` more. If the pool is warm and spare runners may be started now, returns at least pool->spares. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
-	int working = 0, released = 0, most = pool->shared.lane_count;
+	int working = 0, released = 0, most = pool->shared.lane_count + ahead(pool);
 	struct runner_demand demand = {0, 0};
 
 	for (int i = 0; i < pool->shared.lane_count; i++) {
@@ -378,15 +396,15 @@ static struct runner_demand spares_wanted(const struct pool *pool)
 	return demand;
 }
 
-/* ---- which tasks may share a runner, and which may have several ---- */
+/* ---- which tasks may share a runner, and which may have several runners ---- */
 
 static bool asks(const struct queued *work, int64_t number)
 {
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task about which the reader was asked in question `number`. If `number` is 0, returns the next task whose
- * isolation is unknown. */
+/* Returns the task about which the isolation reader was asked in question `number`. If `number` is 0, returns the next
+ * task about which the reader must still be asked whether it may share a runner. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)

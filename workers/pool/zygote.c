@@ -155,7 +155,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	if (runners->sandbox < 0 || make_folder(runners, err) != 0)
 		return -1;
 	runners->room =
-	    6 * places + 2; /* room for used, spare and ending runners; on a GPU, a runner takes long to end */
+	    6 * places + 2; /* room for taken, spare and ending runners; on a GPU, a runner takes long to end */
 	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
 	if (runners->children == NULL)
 		die_no_memory();
@@ -638,6 +638,19 @@ static int read_zygote(struct zygote *runners, struct err *err)
 	return 0;
 }
 
+/* Returns the number of free bytes of GPU memory in a runner's {"ready"}, or 0 if there is no such number. */
+static int64_t gpu_free_of(const char *line, size_t length)
+{
+	const struct json_text text = {"runner", line, length, 1};
+	struct err ignored = {""};
+	cJSON *message = json_parse(&text, &ignored);
+	const cJSON *bytes = json_member(message, "gpu_free");
+	double value = cJSON_IsNumber(bytes) ? bytes->valuedouble : 0;
+
+	cJSON_Delete(message);
+	return value > 0 && value < 0x1p60 ? (int64_t)value : 0;
+}
+
 /* Handles the first message of a runner, {"ready"} or {"refused"}, before a lane uses the runner. Returns -1 if
  * runners cannot work on this machine. */
 static int read_fresh_child(struct zygote *runners, struct child *child, int64_t now_ms, struct err *err)
@@ -653,6 +666,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the total memory of a reference's processes cannot be determined, "
 					    "because its runner has no /proc");
+		if (!child->used)
+			runners->gpu_free = gpu_free_of(line, length);
 		runners->failures = 0;
 		child->ready = true;
 		child->ready_ms = now_ms;
@@ -688,8 +703,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 	return 0;
 }
 
-/* Marks all runners as lost, because the zygote has died. The kernel kills the zygote's children, and the processes
- * that these started become children of this process. */
+/* Marks all runners as lost, because the zygote has died. The kernel kills the zygote's children. The processes that
+ * these children started then become children of this process. */
 static void lose_children(struct zygote *runners)
 {
 	for (int i = 0; i < runners->room; i++) {

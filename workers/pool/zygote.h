@@ -7,9 +7,9 @@
  * When the zygote has reported the end of a runner, this process tells the zygote to reap the runner. The runner's slot
  * is then free again. Until the runner is reaped, the kernel cannot reuse its pid. If the zygote dies, the kernel kills
  * all runners, and a new zygote is started when runners are needed. The zygote kills processes that references leave
- * behind. After the death of a zygote, zygote_dispatch kills them; for this, this process must be a subreaper. A new
- * zygote is started only when all leftover processes have ended, because they could change the zygote while it
- * starts. */
+ * behind. After the death of a zygote, zygote_dispatch kills them, which is possible only if this process is a
+ * subreaper. A new zygote is started only when all leftover processes have ended, because they could change the zygote
+ * while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -82,6 +82,8 @@ struct zygote {
 	int64_t deadline_ms; /* the time by which the zygote must have started; 0: it has started, or there is none */
 	bool up;
 	int failures;                /* how often in a row a zygote or a runner failed to start */
+	int64_t gpu_free;            /* how many bytes of GPU memory were free when the newest runner became ready; 0: not
+				      * known, or the device is the CPU */
 	int64_t watch_ms;            /* the time of the next check of the runners' memory */
 	int64_t orphans_ms;          /* the time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
@@ -99,7 +101,7 @@ struct zygote {
 					       * without CUDA */
 };
 
-/* Starts no process. `places` is the largest number of used and spare runners together. */
+/* Starts no process. `places` is the largest number of runners that are taken or spare at the same time. */
 int zygote_open(struct zygote *runners, const char *python, const char *device, const char *root, int places,
 		int threads, int epoll, struct err *err);
 /* Kills the zygote and all runners, and waits at most a second to reap them. */
@@ -156,9 +158,9 @@ void child_listen(struct child *child);
  * already ended. */
 void zygote_drop(struct zygote *runners, struct child *child);
 
-/* Returns whether the runner with this number has ended, and every process that it started has ended, too. Returns
- * false for a runner that had no PID namespace. Also returns false if ZYGOTE_GONE other runners have ended since,
- * because only the last ZYGOTE_GONE numbers are kept. */
+/* Returns true if the runner with this number and every process that it started have ended. Returns false for a runner
+ * that had no PID namespace. Also returns false if ZYGOTE_GONE other runners have ended since, because only the last
+ * ZYGOTE_GONE numbers are kept. */
 bool zygote_is_gone(const struct zygote *runners, int64_t number);
 
 /* Limits the memory of all processes of a runner together, before the runner loads a reference. Uses a control group if
