@@ -13,12 +13,13 @@ extern char **environ;
 static const struct variable {
 	const char *name; /* a name and "=", or the beginning of several names */
 	bool counts;      /* the value may change what a reference computes, so the variable is part of the subject of a
-			   * verdict */
+			   * verdict (the part of the fingerprint that says what is verified) */
 } reference_environment[] = {
     /* These variables say where programs and libraries are found. Only LD_PRELOAD is part of the subject of a verdict,
      * because a library that is loaded before all others may replace any function. The values of the other variables
-     * need not be in it, because every fingerprint has the versions of torch, CUDA and Python that these variables select. */
-    {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
+     * need not be part of the subject, because every fingerprint has the versions of torch, CUDA and Python that these
+     * variables select. */
+    {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"CONDA_PREFIX=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */
     {"CUDA_HOME=", false}, {"CUDA_PATH=", false}, {"CUDA_CACHE_PATH=", false}, {"CUDA_CACHE_DISABLE=", false},
@@ -27,7 +28,7 @@ static const struct variable {
     {"CUDA_VISIBLE_DEVICES=", false}, {"CUDA_DEVICE_ORDER=", false}, {"NVIDIA_VISIBLE_DEVICES=", false},
     /* These variables configure hardware queues, module loading and memory allocation on the GPU. */
     {"CUDA_DEVICE_MAX_CONNECTIONS=", false}, {"CUDA_MODULE_LOADING=", false}, {"PYTORCH_CUDA_ALLOC_CONF=", false},
-    {"CUDA_MPS_PIPE_DIRECTORY=", false}, {"CUDA_MPS_LOG_DIRECTORY=", false}, {"CONDA_PREFIX=", false},
+    {"CUDA_MPS_PIPE_DIRECTORY=", false}, {"CUDA_MPS_LOG_DIRECTORY=", false},
     /* these variables are for reftest itself and for its tests */
     {"ASAN_OPTIONS=", false}, {"LSAN_OPTIONS=", false}, {"UBSAN_OPTIONS=", false}, {"REFTEST_TEST", false},
     {"REFTEST_FAKE_TORCH=", false},

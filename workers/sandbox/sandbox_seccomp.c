@@ -38,7 +38,7 @@ enum {
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* The system calls that build the sandbox. */
+/* The system calls with which the zygote and each new runner build the sandbox. */
 static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
 
 /* System calls that are refused in the zygote and in all runners, whatever their arguments are. A call without a name
@@ -64,7 +64,7 @@ static const int refused[] = {
     SYS_swapoff, SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
     SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_nfsservctl,
 #if defined(__x86_64__)
-    SYS_kexec_file_load, SYS_uselib, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_create_module, SYS_sysfs, SYS__sysctl,
+    SYS_uselib, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_create_module, SYS_sysfs, SYS__sysctl,
     SYS_inotify_init,
 #endif
 };
@@ -85,8 +85,8 @@ enum {
 
 #ifdef THIS_ARCHITECTURE
 
-/* Does not refuse socketpair, which makes pairs of connected sockets. Is not used on a GPU, because CUDA's driver opens
- * a socket of the family AF_UNIX in each process. */
+/* no_sockets refuses socket(2), but not socketpair(2), which makes pairs of connected sockets. It is used only on the
+ * CPU. On a GPU, local_sockets is used, because CUDA's driver opens a socket of the family AF_UNIX in each process. */
 static const struct sock_filter no_sockets[] = {EQUAL(SYS_socket, 0, 1), REFUSE};
 static const struct sock_filter local_sockets[] = {
     EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
@@ -107,8 +107,8 @@ static const struct sock_filter no_shared_memory[] = {
 };
 
 /* Calls that are refused only with certain arguments. clone3 fails with ENOSYS, because its flags are in memory, which
- * a filter cannot read; the C library then calls clone. All examined arguments are ints, so their lower halves are
- * enough. */
+ * a filter cannot read; the C library then calls clone. All arguments that are examined here are ints, so it is enough
+ * to load the lower 32 bits of each. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
@@ -117,9 +117,9 @@ static const struct sock_filter by_argument[] = {
 };
 
 /* Calls that a process may use only on itself. Landlock and user namespaces do not prevent a process from slowing down
- * other processes of its user with these calls. If `kind` is NO_KIND, the first argument of the call is a process, and
- * must be 0, which means the calling process. Otherwise the first argument must be `kind`, so that the second argument
- * is a process, and the second argument must be 0. */
+ * other processes of its user with these calls. The argument that names the process must be 0, which means the calling
+ * process. If `kind` is NO_KIND, this is the first argument of the call. Otherwise it is the second argument, and the
+ * first argument must be `kind`, which says that the second argument names a process. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {
