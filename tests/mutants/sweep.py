@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """sweep.py - plants one small change into every expression of the starter references: sweep.py BUILD ROOT [options].
 
-The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes. OPERATORS
-below lists changes for each kind of expression (a float tensor, an integer tensor, a number, a comparison, …). Every
+The other tables of this directory have mistakes that somebody thought of. This file has no list of mistakes. Instead,
+it has changes for each kind of expression (a float tensor, an integer tensor, a number, a comparison, …). Every
 expression of every reference gets all changes that apply to it. Most of the mutants are obviously wrong, and some
 compute the same values as the original. The interesting mutants are those that pass. For such a mutant, no input shows
 the difference from the original, or the tolerance allows the difference, or the mutant computes the same values. A
@@ -444,7 +444,7 @@ def is_expression(node, parents):
     parent = parents.get(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         return False
-    return not (isinstance(parent, (ast.FunctionDef, ast.arguments, ast.keyword)) and isinstance(parent, ast.FunctionDef))
+    return not (isinstance(parent, ast.FunctionDef))
 
 
 def functions_of(tree):
@@ -641,7 +641,8 @@ def test_classes(family):
 
 
 def order_of(mutant):
-    """Returns a sort key that is fixed and does not depend on the place in the reference."""
+    """Returns a hash of the mutant as its sort key. The order is the same in each run, but looks random: mutants of
+    neighbouring expressions are not neighbours in it."""
     operator, number, node, _, definition = mutant
     return hashlib.sha256(f"{operator} {number} {ast.unparse(node)} {definition['name']}".encode()).hexdigest()
 
