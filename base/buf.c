@@ -210,7 +210,7 @@ static void shortest_number(char *text, size_t room, double value)
 	snprintf(text, room, "%.*g", digits, value);
 	if (digits == DBL_DIG && reads_back(text, value)) {
 		digits = significant_digits(text);
-		if (fabs(value) >= 1e6) /* %g writes an exponent if the integer part has more digits than asked for */
+		if (fabs(value) >= 1e6) /* %g writes an exponent if the integer part is longer than the precision */
 			snprintf(text, room, "%.*g", digits > SHORTEST_DIGITS ? digits : SHORTEST_DIGITS, value);
 		return;
 	}

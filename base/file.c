@@ -215,8 +215,8 @@ static int try_temporary(const char *path, bool first, struct buf *name, struct 
 		remove_left(name->data);
 		fd = open(name->data, FLAGS, 0666);
 	}
-	/* hold() fails if another process took the new file for a leftover and removed it before this process locked
-	 * it. */
+	/* hold() fails if another process mistook the new file for a leftover and removed it before this process
+	 * locked it. */
 	if (fd >= 0 && !hold(fd, name->data)) {
 		close(fd);
 		errno = EEXIST;

@@ -72,8 +72,8 @@ enum file_answer file_digest_beneath(int root, const char *path, struct digest *
  * length`. */
 bool file_read_at(int fd, void *to, size_t length, int64_t offset);
 
-/* Reads `length` bytes from `offset` on, chunk by chunk into a private buffer, and calls `visit` for each chunk.
- * Returns false in the same cases as file_read_at. */
+/* Reads `length` bytes that begin at `offset`. Reads them in chunks into a private buffer, and calls `visit` for each
+ * chunk. Returns false in the same cases as file_read_at. */
 typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
 bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
 
@@ -88,7 +88,7 @@ struct mapping {
 enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err);
 void file_unmap(struct mapping *mapping);
 
-/* Writes the path of the directory that contains this program's binary to `out`, without a trailing slash. */
+/* Writes to `out` the path of the directory that contains this program's binary, without a trailing slash. */
 int file_program_directory(char *out, size_t size, struct err *err);
 
 #endif

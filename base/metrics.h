@@ -36,7 +36,8 @@ struct metrics {
 	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first; elements with
 	 * equal quotients are ordered by index. */
 	struct worst worst[METRICS_WORST];
-	/* For samples: the logarithm of their probability; -INFINITY if a sample is impossible. */
+	/* For the samples that a sampling op draws: the logarithm of the probability of all samples together; -INFINITY
+	 * if a sample is impossible. */
 	double log_likelihood;
 };
 

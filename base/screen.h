@@ -10,7 +10,7 @@
 
 enum { SCREEN_LINE_BYTES = 4096 };
 
-/* The size of the terminal `fd`, or 80 and 24 if it is unknown. */
+/* The number of columns and of rows of the terminal `fd`; 80 columns and 24 rows if the size is unknown. */
 int screen_columns(int fd);
 int screen_rows(int fd);
 

@@ -169,9 +169,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns `fd`, or a duplicate of it, under whose name /proc/self/fd/N no library is loaded. If a library were loaded
- * under this name, dlopen would return that library and not load the sealed copy. An older library can have the name,
- * because the kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
+/* Returns a descriptor N (`fd` or a duplicate of it) such that no library is loaded under the name /proc/self/fd/N. If
+ * a library were loaded under this name, dlopen would return that library and not load the sealed copy. An older
+ * library can have the name, because the kernel reuses the number N of a closed descriptor. Returns -1 on failure. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -40,7 +40,8 @@ int sealed_copy(const char *name, int from, int64_t length);
 /* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */
 void *sealed_library_load(int fd, const char *path, struct err *err);
 
-/* Copies and loads a library that only this process uses. */
+/* Calls sealed_library_copy and sealed_library_load, and closes the descriptor of the copy. Use this function if no
+ * other process loads the copy. Returns a handle of dlopen, or NULL with a message. */
 void *sealed_library_open(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
 
 #endif

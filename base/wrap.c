@@ -51,7 +51,7 @@ static size_t column_width(const char *text, size_t length)
 /* A word of a line. Text in backticks and the characters that touch it form one word. */
 struct word {
 	size_t at;     /* where the search for the next word begins */
-	size_t gap;    /* the blanks before the word */
+	size_t gap;    /* number of blanks before the word */
 	size_t begins; /* the column where the word begins */
 	size_t columns;
 };

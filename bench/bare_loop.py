@@ -8,20 +8,21 @@ loop get the same dataset: the definitions of these problems, each with the work
 bytes. reftest also runs its small and medium cases, and does all its checks. The loop is one process that imports torch
 once. The program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs
 are passed to `reftest verify`. From reftest's trace, the program also makes a table of the runs of references. In this
-table, the row `usual` is for the runs that every case needs. Each other row is for one kind of extra runs. A row shows
-how long the judges waited for these runs, and how long the judges then worked. The row `usual` also counts the time in
-which judges wait for a free runner.
+table, the row `usual` is for the runs that every case needs. Each other row is for one kind of extra run, which only
+one check needs. A row shows how long the judges (the processes that check outputs) waited for these runs, and how long
+the judges then worked. The row `usual` also counts the time in which judges wait for a free runner (a process that runs
+references).
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). reftest
 verifies each dataset twice for each number of jobs: once with runners that serve several definitions, and once with
 --isolation own. The loop runs each reference twice on the shapes of the cases that reftest ran. reftest makes the
 integer and boolean inputs and the scalars for these shapes (bench/integer_inputs.c); the loop makes random floats. The
 time for making the inputs is not part of the loop's time. The program counts the cases in which a reference refuses the
-inputs of the loop. The loop also runs in as many processes as reftest has jobs. The processes share the definitions
-among themselves and check nothing, so their time is the least time that a program with as many processes can take.
+inputs of the loop. The loop also runs in as many processes as reftest has jobs. The definitions are divided among these
+processes, which check nothing. Their time is therefore the least time that a program with as many processes can take.
 
 The program makes two tables from reftest's trace. They show how each run spent its time. The percentages in the first
-table are parts of the total time of all jobs. The first table has these columns:
+table refer to the sum of the times of all jobs. The first table has these columns:
 
     start      seconds until the first runner was ready
     wait       waiting for a judge or a runner, including the start of Python and torch

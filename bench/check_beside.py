@@ -12,7 +12,7 @@ solutions with Solution. Newer versions have `flashinfer-bench validate`, which 
 The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds copies of definitions under
 other names until there are N definitions. --plant plants one fault in each of several files of the copy. The program
 prints a table of the files that reftest or flashinfer-bench refuses. Below the table it prints the median time, the
-processor time and the largest resident memory of reftest and of flashinfer-bench, which run in turn. The resident
+processor time and the largest resident memory of reftest and of flashinfer-bench. The two run alternately. The resident
 memory is at least about 17 MB, because a new process begins as a copy of this program."""
 
 import argparse

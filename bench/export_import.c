@@ -2,7 +2,7 @@
  * verdict, the lookups per second in the store, and the start-up time of the program. The results depend on the machine
  * and its load. The verdicts are synthetic: 6 cases per definition, 22 fields per case, about 1.2 KB of JSON. There are
  * two kinds of verdicts. In verdicts of the kind `alike`, reference and ground truth agree bit for bit in most outputs,
- * as on a CPU. In verdicts of the kind `noisy`, the worst elements of each output differ by one unit of bfloat16, and
+ * as on a CPU. In verdicts of the kind `noisy`, the worst elements of each output differ by one ULP of bfloat16, and
  * all other numbers are random. */
 #include <ftw.h>
 #include <math.h>

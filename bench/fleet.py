@@ -81,8 +81,8 @@ def merger_of(root):
 
 def workers_alive():
     """Returns the process ids of the `reftest work` processes that this program started. The parent of each such
-    process is an actor of Ray. In the actor's environment, this program has set the variable that the constant MARK
-    names to its own pid."""
+    process is an actor of Ray. The actors of this program have an environment variable, named by the constant MARK,
+    whose value is the pid of this program."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -151,8 +151,8 @@ def deaths(runs):
     from ray.cluster_utils import Cluster
     from reftest_ray.ray_fleet import RayFleet
 
-    # The head node gets no workers, and is never killed: it belongs to the coordinator, and an end-to-end test covers
-    # the coordinator's death.
+    # The head node has no workers and is never killed, because the coordinator depends on it. An end-to-end test covers
+    # the death of the coordinator.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = []
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
@@ -303,7 +303,7 @@ for line in sys.stdin:
 
 
 class Believer:
-    """A merger that accepts every verdict and stores none."""
+    """Replaces the class Merger: answers that every verdict is accepted, and stores none."""
 
     def merge(self, lines):
         return [{"refused": None} for _ in lines]

@@ -5,12 +5,12 @@ of Ray, of the coordinator and of the cache.
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: output of `reftest verify --format json`
 
-A worker runs one request on each of its lanes, and keeps one more request for each lane in its queue. A request
-occupies a lane for as long as the cases of its definition run. The answer then waits for the coordinator, which handles
-one answer at a time: it passes the answer's verdicts to the cache and sends the next request. Workers die at random.
-The cases of a dead worker return to the queue, each as a separate request. For comparison, the function `static`
-simulates shards that are fixed before the run, like those of a Slurm array. If a GPU dies, its shard runs again,
-without the cases that already have a verdict."""
+A worker has several lanes, each of which runs one request at a time. The worker also keeps one more request for each
+lane in its queue. A request occupies a lane for as long as the cases of its definition run. The answer then waits for
+the coordinator, which handles one answer at a time: it passes the answer's verdicts to the cache and sends the next
+request. Workers die at random. The cases of a dead worker return to the queue, each as a separate request. For
+comparison, the function `static` simulates shards that are fixed before the run, like those of a Slurm array. If a GPU
+dies, its shard runs again, without the cases that already have a verdict."""
 
 import argparse
 import heapq
@@ -93,8 +93,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """Puts the cases of a worker that died back into the queue. A worker that is idle at this moment takes none of
-        these cases."""
+        """Puts the cases of a worker that died back into the queue. Idle workers do not ask for requests again, so they
+        take none of these cases."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

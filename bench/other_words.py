@@ -70,9 +70,9 @@ def in_other_words(definition):
 
 def with_heads_of_k(definition):
     """Returns a copy of a gdn definition in which k has as many heads as v. Returns None for other families, and for
-    definitions with "l2norm" in the name. Also returns None if the reference does not compute `sharing`, the number of
-    times that q and k are repeated, in the same way as the starter dataset. The copy names no model, because no model
-    has these heads."""
+    definitions with "l2norm" in the name. Also returns None if the reference does not compute `sharing` as the starter
+    dataset does (`sharing` is how many times q and k are repeated). The copy names no model, because no model has these
+    heads."""
     axis = re.search(r"sharing = v\.shape\[(\d)\]", definition["reference"])
     if definition["op_type"] != "gdn" or axis is None or "l2norm" in definition["name"]:
         return None

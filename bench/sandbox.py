@@ -102,7 +102,7 @@ def main():
     sandbox = runner.Sandbox(os.open(os.path.join(TOP, build, "libreftest_sandbox.so"), os.O_RDONLY), "cpu", TOP, "/tmp")
     opened = (time.perf_counter() - start) * 1e3
     runner.import_torch("cpu")
-    runner.torch.set_num_threads(1)  # the processor time of other, waiting threads would hide the differences
+    runner.torch.set_num_threads(1)  # waiting threads use processor time, which would hide the differences
 
     def end(given):
         sandbox.end(*given)

@@ -253,9 +253,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """Measures checkouts of branches in which every definition differs. Each branch is first checked out once. At this
-    time, the cache already has the verdicts, but the watcher has not seen the contents of the files yet. After that,
-    checkouts alternate between two branches."""
+    """Measures checkouts of branches in which every definition differs. First checks out each branch once, when the
+    cache already has the verdicts but the watcher has not yet seen the contents of the files. Then alternates between
+    two branches, whose files the watcher has seen."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")

@@ -3,9 +3,9 @@
  *
  *   record = magic "rftr", format u16, kind u16, length u32, checksum u64, body (length bytes)
  *
- * The checksum is the XXH3-64 of the body. The seed of this checksum is the XXH3-64 of the row's key, for which format
- * and kind are the seed. A record that was copied to another key or table therefore has a wrong checksum. Every reader
- * checks bounds, and no reader allocates memory. */
+ * The checksum is the XXH3-64 of the body. Its seed is another XXH3-64: that of the row's key, with format and kind as
+ * the seed. A record that was copied to another key or table therefore has a wrong checksum. Every reader checks
+ * bounds, and no reader allocates memory. */
 #ifndef REFTEST_CACHE_CHECKSUMMED_RECORD_H
 #define REFTEST_CACHE_CHECKSUMMED_RECORD_H
 

@@ -6,7 +6,7 @@
 
 #include "dataset/verdict.h"
 
-/* Each of two verdicts lists at most DRIVER_MARGINS_MAX margins, and the replaced verdict also has a margin of its
+/* Each of the two verdicts lists at most DRIVER_MARGINS_MAX margins. The replaced verdict also has a margin of its
  * own. */
 enum { ROOM = 2 * DRIVER_MARGINS_MAX + 1 };
 

@@ -1,6 +1,7 @@
-/* driver_history - keeps the margins of verdicts that differ only by the version of the GPU's driver. The driver is not
- * a part of a verdict's key. In the store, one of two such verdicts therefore replaces the other. The verdict that is
- * kept records the margin of the replaced verdict (struct driver_margin in dataset/verdict.h) for `reftest drift`. */
+/* driver_history - keeps the margins of verdicts that differ only in the version of the GPU's driver. The margin is the
+ * largest error, relative to the tolerance (base/metrics.h). The driver is not a part of a verdict's key. In the store,
+ * one of two such verdicts therefore replaces the other. The verdict that is kept records the margin of the replaced
+ * verdict (struct driver_margin in dataset/verdict.h) for `reftest drift`. */
 #ifndef REFTEST_CACHE_DRIVER_HISTORY_H
 #define REFTEST_CACHE_DRIVER_HISTORY_H
 

@@ -24,7 +24,7 @@ enum {
 	LEVEL = 9,
 	WORKERS = 2, /* number of threads that compress */
 	STEP = 1 << 20,		 /* number of bytes to read or unpack at a time */
-	BATCH = 128 << 20,	 /* number of bytes of lines, approximately, that one transaction stores */
+	BATCH = 128 << 20,	 /* approximate number of bytes of lines that one transaction stores */
 	THREADS_MAX = 16,
 	CHUNK = 64,		 /* number of lines that a thread takes from the shared list in one step */
 	SLICE = 1 << 14,	 /* the most lines that threads parse at a time */
@@ -308,8 +308,8 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* seen: number of record lines since the head line; expected: number of record lines according to the head
-	 * line */
+	/* seen: number of record lines since the head line; expected: upper bound on the number of record lines, from
+	 * the head line */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines found so far in the file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */
@@ -368,8 +368,8 @@ static int64_t number_of(const char *text, size_t length)
 	return length > 0 ? number : -1;
 }
 
-/* If the line is a head line, returns its format number, and sets `count` to the number of records in it. Otherwise
- * returns -1. */
+/* If the line is a head line, returns its format number, and sets `count` to the number of records that the line
+ * states. Otherwise returns -1. */
 static int64_t read_head(const char *text, size_t length, int64_t *count)
 {
 	if (length < sizeof head - 1 || memcmp(text, head, sizeof head - 1) != 0)

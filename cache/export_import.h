@@ -49,7 +49,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 
 struct import_counts {
 	struct store_merged merged;
-	int64_t refused; /* number of verdicts that are damaged, missing, or have a signature that was refused */
+	int64_t refused; /* number of verdicts that are damaged or missing, or whose signature was refused */
 	bool unusable;	 /* the file does not exist, or is not an exported file that this program can read */
 	bool whole;	 /* false if the file was changed after the export, or if a verdict was refused */
 };

@@ -203,8 +203,9 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 }
 
 /* Returns the position, from 0, of `input` among the inputs that have the same dtype and shape as this input. The order
- * of inputs usually does not matter, because run() gets inputs by name (except in input_order_field). The order matters for inputs with the same
- * dtype and shape, such as the K cache and the V cache, because an op family may distinguish them by their order. */
+ * of inputs usually does not matter, because run() gets inputs by name (for the exception, see input_order_field). The
+ * order matters for inputs with the same dtype and shape, such as the K cache and the V cache, because an op family may
+ * distinguish them by their order. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
@@ -310,8 +311,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields = count, TAB, and for each field: tag, TAB, content, TAB content = "=" and the hashed text; or the digest (32
- * hexadecimal digits); or the digest, "=" and the readable value
+/*   fields  = count, TAB, and for each field: tag, TAB, content, TAB
+ *   content = "=" and the hashed text; or the digest (32 hexadecimal digits); or the digest, "=" and the readable value
  *
  * If the hashed text begins with "const ", the readable value is the rest of the text. For example, the readable value
  * of "const 4096" is "4096". */

@@ -10,7 +10,7 @@
  *
  * A new field of the definition schema also needs a field in definition_fields. Anything else on which verdicts begin
  * to depend, for example a version, also needs a field in witness_fields and in context_digest of engine/run_open.c.
- * Without these fields, reftest would report an old result after such a change. */
+ * Without these fields, reftest would still report the old result after a change of the definition or the version. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -55,8 +55,9 @@ struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted
  * constraints, and one for the reference in normal form. The field of an output contains the output's index, because
- * run() returns a tuple in the order of the outputs. If inputs may be passed by position, another field contains the
- * order of the inputs. Otherwise, the order of keys does not change the fields. Name, description and tags do not
+ * run() returns a tuple in the order of the outputs. The field of an input contains the input's position among the
+ * inputs with the same dtype and shape. If inputs may be passed by position, another field contains the order of all
+ * inputs. Apart from this, the order of the JSON keys does not change the fields. Name, description and tags do not
  * change the fields, either. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 

@@ -1,6 +1,7 @@
 /* hit_counts - reads the lines of the file .reftest/counts, and appends lines to it. A line is "counts 1 RUNS HITS
- * MISSES…", with one number in MISSES for each reason of a miss. line_read rejects a line with more numbers than this,
- * and a line with fewer numbers than the first version of this program wrote. */
+ * MISSES…", with one number in MISSES for each reason of a miss. A line from an older version of this program may have
+ * fewer numbers. line_read rejects a line with more numbers than this version writes, and a line with fewer numbers
+ * than the first version wrote. */
 #include "cache/hit_counts.h"
 
 #include <fcntl.h>
@@ -36,10 +37,10 @@ static void line_write(const struct cache_stats *counts, char line[LINE_ROOM])
 	snprintf(line + at, LINE_ROOM - (size_t)at, "\n");
 }
 
-enum { OLDEST_NUMBERS = 2 + 6 }; /* numbers after "counts 1" in a line that this program's first version wrote */
+enum { OLDEST_NUMBERS = 2 + 6 }; /* how many numbers follow "counts 1" in a line of this program's first version */
 
-/* Parses one line, which has no newline. If an older version of this program wrote the line, sets the numbers that the
- * line lacks to 0. */
+/* Parses one line, which has no newline. If the line is from an older version of this program and lacks some numbers,
+ * sets these numbers to 0. */
 static bool line_read(const char *line, struct cache_stats *out)
 {
 	int64_t *numbers[2 + HIT_COUNTS_REASONS] = {&out->runs, &out->hits};

@@ -7,7 +7,7 @@
  *
  * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason must also be added to
  * HIT_COUNTS_REASONS, to the list of numbers in line_read (cache/hit_counts.c), to the table `reasons` of cli/cache.c
- * and to docs/json.md. Lines that older versions of this program wrote lack some numbers, which count as 0. */
+ * and to docs/json.md. Lines from older versions of this program lack some numbers, which count as 0. */
 #ifndef REFTEST_CACHE_HIT_COUNTS_H
 #define REFTEST_CACHE_HIT_COUNTS_H
 

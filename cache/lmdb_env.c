@@ -563,7 +563,7 @@ void env_expect(struct env *env, uint64_t bytes)
 		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
-enum { NOT_IN_PLACE = -2 }; /* write_once returns this number, which no LMDB error has, if the file was replaced */
+enum { NOT_IN_PLACE = -2 }; /* write_once returns this if the file was replaced; no LMDB error has this number */
 
 /* Runs `work` once, in a write transaction. First checks, while holding the write lock, that the file was not replaced,
  * for example by `gc`. If the file was replaced, a write to the old file would be lost. */

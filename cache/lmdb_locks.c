@@ -9,7 +9,8 @@
 
 enum { FIRST_BYTE = 1 << 30 };
 
-/* Returns true if fcntl succeeded, or failed in a way that a repetition does not change. */
+/* Returns false if the caller must try again, because another process has the lock or a signal interrupted fcntl.
+ * Returns true if fcntl succeeded, or failed with any other error. */
 static bool set_lock(int locks, enum lmdb_lock lock, int command, short type)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = FIRST_BYTE + (int)lock, .l_len = 1};

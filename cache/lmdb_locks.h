@@ -1,11 +1,11 @@
 /* lmdb_locks - file locks that a process takes before it takes a mutex of LMDB.
  *
  * LMDB has two mutexes, one for writing and one for its table of readers. They lie in lock.mdb, which all processes
- * map. When a process releases a mutex, the kernel wakes one of the processes that wait for it. Suppose that this
- * process is killed before it has taken the mutex, and that a third process takes the mutex first. The wakeup is then
- * lost, and all processes that wait for the mutex wait for ever. File locks do not have this fault, because the kernel
- * itself passes them on. Processes therefore wait for a file lock, and a process that has the file lock finds the mutex
- * free.
+ * map. When a process releases a mutex, the kernel wakes one of the processes that wait for it. Suppose that a third
+ * process takes the mutex before the woken process does, and that the woken process is killed before it has taken the
+ * mutex. The wakeup is then lost, and all processes that wait for the mutex wait for ever. File locks do not have this
+ * fault, because the kernel itself passes them on. Processes therefore wait for a file lock, and a process that has the
+ * file lock finds the mutex free.
  *
  * The locks are open file description locks (fcntl(2)) on lock.mdb. The kernel releases them when their process dies. */
 #ifndef REFTEST_CACHE_LMDB_LOCKS_H

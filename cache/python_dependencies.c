@@ -11,7 +11,7 @@
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
- *   - an `except` that catches a lack of memory is not allowed, because the memory differs from run to run.
+ *   - an `except` that can catch a lack of memory is not allowed, because the free memory differs from run to run.
  * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
  * reference runs again each time.
  *
@@ -86,8 +86,8 @@ static const char *const submodules[] = {
     "special",
 };
 
-/* Names that are modules if they follow the name of another module and a dot, but that names_plain also contains,
- * because they are functions or attributes elsewhere (Tensor.cpu, copy.copy). */
+/* Names that are modules if they follow the name of another module and a dot. Elsewhere, these names are functions or
+ * attributes (Tensor.cpu, copy.copy), so names_plain also contains them. */
 static const char *const modules_elsewhere[] = {"copy", "cpu", "func", "grad"};
 
 /* Builtins that open a file, reach an object by a name computed at run time, or return the address of an object. The
@@ -242,7 +242,8 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* A quote other than the f-string's begins a nested string, which ends at the next such quote. */
+		/* A quote that differs from the quote of the f-string begins a nested string, which ends at the next
+		 * such quote. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -475,7 +476,7 @@ static void bind_module(struct look *look, const struct word *word)
 		look->modules[look->module_count++] = word->span;
 }
 
-/* Records the word, which reads the clock or the name of the machine, unless an earlier word is already recorded. */
+/* Records a word that reads the clock or the name of the machine. Does nothing if an earlier word is recorded. */
 static void note_unsteady(struct look *look, const struct word *word, const char *before)
 {
 	if (look->found.unsteady[0] != '\0')
@@ -551,8 +552,8 @@ static const struct word *look_from(struct look *look, const struct word *word)
 }
 
 /* Returns true if the text assigns to an attribute called `name`, or uses `name` without a dot before it. If `name`
- * begins with an underscore, such a use must be the name of a function or class, because many modules have other modules
- * as attributes with such names. */
+ * begins with an underscore, a use without a dot counts only after `def` or `class`, because many modules have other
+ * modules as attributes with such names. */
 static bool is_own(const struct look *look, struct span name)
 {
 	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
@@ -602,8 +603,8 @@ static const struct word *look_chain(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns whether the replacement fields of a format string, such as {0.shape[1]:>8}, contain only attributes that
- * is_plain accepts. */
+/* Returns whether each attribute in the replacement fields of a format string, such as {0.shape[1]:>8}, is in
+ * names_plain. */
 static bool is_plain_format(struct span format)
 {
 	const char *end = format.text + format.length;
@@ -655,8 +656,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Returns whether the word is a string with one of the contents `texts`, in single or double quotes, without a prefix
- * and without escapes. */
+/* Returns whether the word is a string literal whose contents are one of `texts`. The literal must be in single or
+ * double quotes, and must have no prefix and no escapes. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {
 	if (word->kind != WORD_STRING || !word->plain || word->span.length < 3 || word->span.text[1] == word->span.text[0])
@@ -685,9 +686,9 @@ static const struct word *look_open(const struct look *look, const struct word *
 	return is_op(at, ')') ? at + 1 : word;
 }
 
-/* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal that
- * is_plain accepts, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after the
- * literal. Otherwise returns `word`. */
+/* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal, and
+ * names_plain contains it, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after
+ * the literal. Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -716,8 +717,8 @@ static bool begins_statement(const struct look *look, const struct word *word)
 	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
 }
 
-/* Returns true if each use of the name in the text is in an `except`, after `raise`, or a call. Any other use may give
- * the name another meaning, such as `KeyError = RuntimeError`. */
+/* Returns true if each use of the name in the text is inside an `except` line, directly follows `raise`, or is a call.
+ * Any other use may give the name another meaning, for example `KeyError = RuntimeError`. */
 static bool is_only_caught(const struct look *look, struct span name)
 {
 	bool caught = false; /* `word` is between `except` and its colon */
@@ -760,7 +761,8 @@ static ptrdiff_t indentation(const struct look *look, const struct word *word)
 	return word->span.text - at;
 }
 
-/* A `finally` that leaves the function or a loop drops the exception, as an `except` does. */
+/* Checks a `finally` block. A block that leaves the function or a loop (`return`, `break` or `continue`) discards the
+ * exception, as an `except` does. */
 static void look_finally(struct look *look, const struct word *word)
 {
 	const struct word *finally = word++;
@@ -773,8 +775,8 @@ static void look_finally(struct look *look, const struct word *word)
 	}
 }
 
-/* Checks a class statement. A metaclass gets the namespace of the class, which contains its docstring. The metaclass may
- * be an argument that `**` passes. */
+/* Checks a class statement. A metaclass gets the namespace of the class, which contains the docstring of the class. The
+ * metaclass may be an argument that `**` passes. */
 static void look_class(struct look *look, const struct word *word)
 {
 	for (const struct word *at = word; at->kind != WORD_END && at->kind != WORD_LINE && !is_op(at, ':'); at++)

@@ -21,8 +21,8 @@ struct python_dependencies {
 	enum python_access access;
 	char what[128]; /* if ACCESS_OUTSIDE: the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
-	/* The words in the code that read the clock or the name of the machine. The results of such code differ between
-	 * runs or between machines. The text is "" if the code contains no such words. */
+	/* The first word in the code that reads the clock or the name of the machine; "" if there is none. The results
+	 * of code that contains such a word may differ between runs or between machines. */
 	char unsteady[128];
 	int unsteady_line;
 };

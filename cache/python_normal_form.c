@@ -249,7 +249,7 @@ struct string {
 	int depth;                       /* depth of nested braces */
 };
 
-/* Reads the letters before a quote. Returns false if some versions of Python do not accept these letters as a string
+/* Reads the letters before a quote. Returns false if no version of Python 3 accepts these letters as a string
  * prefix. */
 static bool string_prefix(struct span prefix, struct string *string)
 {
@@ -273,7 +273,7 @@ static bool string_prefix(struct span prefix, struct string *string)
 	return false;
 }
 
-/* Reads one character of an f-string, which is a brace or a character between braces. */
+/* Reads a brace of an f-string, or one character between its braces. */
 static bool scan_brace(struct scan *s, struct string *string)
 {
 	char c = *s->at;

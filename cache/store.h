@@ -3,9 +3,9 @@
  *
  * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
  * (cache/checksummed_record.h):
- *   verdicts   subject and witness (32 bytes)         -> when it was stored, the verdict, as verdict_parse reads it
+ *   verdicts   subject and witness (32 bytes)         -> transaction that stored it, JSON text of the verdict
  *   latest     digests of definition, case (32 bytes) -> subject, witness, both names, fields (for explain and status)
- *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
+ *   files      path relative to the root              -> struct file_seen, summary, blob paths (for unchanged files)
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
  *
@@ -96,11 +96,11 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
                        struct err *err);
 
 /* Stores records, which the caller must have checked, in one transaction. If a verdict with the same subject and
- * witness is stored already, only one of the two verdicts is kept. If the reference ran fully contained for only one of
- * the verdicts, this verdict is kept. Otherwise, the newer verdict is kept, or the stored verdict if both have the same
- * time. A time in the future counts as the present. The row of `latest` for a case is written only if the store does
- * not have this row yet. Adds the counts to `merged`. Returns 0, or -1 with a message if none of the records was
- * stored. */
+ * witness is stored already, only one of the two verdicts is kept. If the reference was fully contained for only one of
+ * the verdicts (its sandbox had no open gap, workers/sandbox/containment.h), this verdict is kept. Otherwise, the newer
+ * verdict is kept, or the stored verdict if both have the same time. A time in the future counts as the present. The
+ * row of `latest` for a case is written only if the store does not have this row yet. Adds the counts to `merged`.
+ * Returns 0, or -1 with a message if none of the records was stored. */
 struct store_merged {
 	/* kept: number of records that were not stored, because another verdict with their subject and witness was
 	 * kept */

@@ -5,8 +5,8 @@
  *           errors u32, skipped u32, invalid u32, elements u64, [ checked u32 ] ]
  *         blobs u32, { path bytes }…, [ object bytes ]
  *
- * `summary` is a value of enum summary_form. Rows that older versions of this program wrote end before the git object
- * id ("object bytes").
+ * `summary` is a value of enum summary_form. Rows from older versions of this program do not have the git object id
+ * ("object bytes") at the end.
  *
  * A run in which no file has changed reads all rows (twenty thousand for ten thousand definitions), and spends most of
  * its time on memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that
@@ -21,7 +21,7 @@
 
 enum { KEY_MAX = 511 };
 
-/* The parts of the summary that a row contains. Rows that older versions of this program wrote have no count of checked
+/* The parts of the summary that a row contains. Rows from older versions of this program have no count of checked
  * cases. */
 enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
@@ -224,7 +224,7 @@ static void *pass_in_thread(void *pass)
 	return NULL;
 }
 
-/* Adds to store->damaged the numbers of damaged rows that the passes found. Returns 0, or -1 with a message. */
+/* Increases store->damaged by the number of damaged rows that the passes found. Returns 0, or -1 with a message. */
 static int finish_passes(struct store *store, const struct pass *passes, int count, struct err *err)
 {
 	int rc = 0;

@@ -1,5 +1,5 @@
-/* store_gc - removes the rows that are not needed, in three passes. All passes are in one write transaction, so nothing
- * changes between two passes. A row is kept under these conditions:
+/* store_gc - removes the rows that are not needed, from three tables. Makes several passes over the tables, all in one
+ * write transaction, so nothing changes between two passes. A row is kept under these conditions:
  *
  *   latest     the definition exists, or the verdict that the row names is kept
  *   verdicts   a row of `latest` for an existing definition names the verdict; or the verdict is recent; or its subject

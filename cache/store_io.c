@@ -216,7 +216,7 @@ struct named {
 	struct pair key;
 	const struct case_name *name;
 	const struct verdict_line *record;
-	uint32_t place; /* index of the case in this list: the cases of sorted[0], then the cases of sorted[1], … */
+	uint32_t place; /* index in the list that has the cases of sorted[0], then those of sorted[1], … */
 };
 
 struct in {
@@ -262,13 +262,13 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
-	bool full;	/* the reference ran fully contained for the stored verdict (see is_full) */
-	int64_t made;	/* the time at which the verdict was made that has this subject and this witness */
+	bool full;	/* the reference was fully contained for this verdict (see is_full) */
+	int64_t made;	/* time of this verdict, or the present time if that is in the future */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
 
-/* Returns whether the reference ran fully contained (workers/sandbox/containment.h) for the verdict in `text`. Also
- * returns true if no reference ran. */
+/* Returns whether the reference was fully contained for the verdict in `text`: its sandbox had no open gap
+ * (workers/sandbox/containment.h). Also returns true if no reference ran. */
 static bool is_full(const char *text, size_t length)
 {
 	struct arena arena = {0};
@@ -308,8 +308,8 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 }
 
 /* Returns true to keep the stored verdict with the same witness, and false to replace it by the verdict of the record.
- * If the reference ran fully contained for only one of the two verdicts, this verdict is kept; otherwise, the newer
- * verdict. */
+ * If the reference was fully contained for only one of the two verdicts, this verdict is kept. Otherwise, the newer
+ * verdict is kept. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
@@ -388,8 +388,8 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Lists the cases that the records name, sorted by key. If several records name the same case, lists the case only
- * once, for the newest of these records. */
+/* Lists the cases that the records name, sorted by key. If several records name the same case, the entry of the newest
+ * of these records comes first, and take_name ignores the other entries. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;

@@ -53,9 +53,9 @@ struct verdict_line {
 	size_t signature_length;
 };
 
-/* Appends the record as a line. Omits names that contain control characters, and fields that fields_write did not
- * write. Returns 0. Returns -1 with an error message and appends nothing if the verdict is not JSON on one line, or if
- * the line would be too long. */
+/* Appends the record as a line. Omits names that are empty or too long, or that contain control characters. Returns 0.
+ * Returns -1 with an error message and appends nothing if the verdict is not JSON on one line, or if the line would be
+ * too long. */
 int verdict_line_write(const struct verdict_line *record, struct buf *out, struct err *err);
 
 /* Reads a line of `length` bytes, not counting its LF, and checks everything in the line except the signature. Sets

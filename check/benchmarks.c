@@ -37,7 +37,7 @@ static void stray(const struct dataset_index *index, const char *path, const cha
 		     "a file at this path is never read; expected %s", form);
 }
 
-/* Returns the definition of a file, or NULL after an error. */
+/* Returns the definition that the file's path names. If there is no such definition, adds an error and returns NULL. */
 static struct checked_definition *definition_of(const struct dataset_index *index, enum topic topic, const char *path,
 						const struct place *place)
 {

@@ -69,7 +69,8 @@ static void check_reads(const struct dataset_index *index, const char *path, con
 	}
 }
 
-/* Returns whether this definition is a link to the file definition.json of a problem. */
+/* Returns whether this definition is a link to a file definition.json. The folder of such a file is called a problem
+ * (dataset/linked_dataset.h). */
 static bool is_of_problem(const struct dataset_index *index, const char *path)
 {
 	static const char name[] = "/definition.json";
@@ -79,8 +80,8 @@ static bool is_of_problem(const struct dataset_index *index, const char *path)
 	return length >= (ssize_t)sizeof name && strncmp(target + length - (sizeof name - 1), name, sizeof name - 1) == 0;
 }
 
-/* Adds a note that the definition has no workload file. Outside of datasets, only the definition.json of a problem can
- * have a workload file. */
+/* Adds a note that the definition has no workload file. Outside of datasets, only a file definition.json can have a
+ * workload file: workload.jsonl in the same folder. */
 static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
 {
 	if (!index->linked)

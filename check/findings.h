@@ -59,8 +59,8 @@ void findings_keep(struct findings *findings, int from, const char *const *paths
 /* Puts a folder before the path of each finding whose number is `from` or higher. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* Changes the findings whose number is `from` or higher. If the path of such a finding is a symbolic link below `root`,
- * replaces this path by the path of the link's target. */
+/* Of the findings whose number is `from` or higher, changes each whose path is a symbolic link below `root`: replaces
+ * the path by the path of the link's target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -28,7 +28,8 @@ static bool ends_in(const char *name, const char *suffix)
 
 static void walk_folder(struct walk *walk, const char *folder, int depth);
 
-/* Returns whether an entry is a folder, or a link to one. On most filesystems, the function needs no call of stat. */
+/* Returns whether an entry is a folder, or a link to one. Calls stat only if the entry is a link, or if the filesystem
+ * does not give the type of its entries (d_type). */
 static bool is_folder(const struct walk *walk, const struct dirent *entry, const char *path)
 {
 	struct stat st;

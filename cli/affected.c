@@ -48,8 +48,8 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 	return git_changed_files(&repository, base, arena, out, err);
 }
 
-/* Moves the definitions that exist in git, but that git's sparse checkout excludes, from the list of deleted
- * definitions to `aside`. */
+/* A definition that git's sparse checkout excludes is not in the working tree, but is not deleted either. Moves such
+ * definitions from the list of deleted definitions to `aside`. */
 static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {

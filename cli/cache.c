@@ -385,8 +385,8 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
 }
 
 /* Appends to `definitions` the digest of the name of each definition in the working tree. Appends to `subjects` the
- * subject (cache/fingerprint.h) of each case of these definitions: of cases of every size, edge cases and gradient
- * cases. */
+ * subject (cache/fingerprint.h) of each case of these definitions, including the cases of all sizes, the edge cases and
+ * the gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct run_options options = {

@@ -20,7 +20,7 @@ struct command_line {
 bool command_line_begin(struct command_line *line, const struct command *command, int argc, char **argv, void *into);
 int command_line_end(struct command_line *line);
 
-/* Of the names, the first is the subcommand, and the others are its operands. Reads the subcommand, and checks the
+/* The first of the names is the subcommand, and the others are its operands. Reads the subcommand, and checks the
  * number of operands. On error, returns NULL and sets `err`. */
 const struct subcommand *command_line_subcommand(struct command_line *line);
 

@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* If the word begins with an option that takes a value, returns the option, otherwise NULL. */
+/* If the word is an option that takes a value ("--name" or "--name=value"), returns the option, otherwise NULL. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;
@@ -247,8 +247,8 @@ const char completions_bash[] =
 	"}\n\n"
 	"complete -F _reftest reftest\n";
 
-/* zsh runs an autoloaded file as the body of _reftest on the first call, so the file must define _reftest and call it.
- * A file that is sourced must only define _reftest. */
+/* zsh runs an autoloaded file as the body of _reftest on the first call, so in this case the file must define _reftest
+ * and call it. If the file is sourced instead, it must only define _reftest. */
 const char completions_zsh[] =
 	"#compdef reftest\n"
 	"# Completions of reftest for zsh. `reftest complete` lists the words.\n"

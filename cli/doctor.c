@@ -93,7 +93,7 @@ static const char *first_line(struct doctor *d, const char *path)
 	return line;
 }
 
-/* Each op_type has one folder, and the files are sorted by op_type. */
+/* Counts the folders that contain the files. Each op_type has one folder, and the files are sorted by op_type. */
 static int count_folders(const struct dataset_file *files, int count)
 {
 	int folders = 0;
@@ -534,7 +534,8 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* others may read the memory of the process in the sandbox */
+	/* examine_containment forks this process, and other processes may read the memory of the child */
+	secrets_forget(&program->secrets);
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

@@ -1,5 +1,6 @@
-/* drift - prints the margins that changed together with a version of torch, CUDA, the GPU driver or a ground truth. The
- * margins come from the verdicts in the cache. No case runs. */
+/* drift - prints the margins that changed when the version of torch, CUDA, the GPU driver or a ground truth changed.
+ * The margin of a case is the largest ratio of |reference - ground truth| to the bound. The margins come from the
+ * verdicts in the cache. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -46,7 +46,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 }
 
 /* Returns the number of ground truths that were tried for the stored verdict, including the ground truth from which the
- * verdict comes. Returns 1 if all ground truths had to agree. Returns 0 if the store no longer has the verdict. */
+ * verdict comes. If all ground truths had to agree (--ground-truth all), returns 1 instead. Returns 0 if the store no
+ * longer has the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;
@@ -64,8 +65,9 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 }
 
 /* Makes a verdict that lists the ground truths which a run would try now. A run tries ground truths until one yields a
- * verdict, so their number is not known in advance. The function lists the first `asked` ground truths, or all of them
- * with --ground-truth all. As the ground truth of the verdict, it takes the one from which the stored verdict comes. */
+ * verdict, so their number is not known in advance: `asked` is the assumed number. With --ground-truth all, the
+ * function lists all of them. The ground truth of the new verdict is that of the stored verdict or, if this is not in
+ * the list, the first one. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -91,9 +93,9 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds how many ground truths were tried for the stored verdict. Returns the least number `asked` with which
- * verdict_now makes a verdict that has the stored value of witness.ground_truth_version, or 1 if there is no such
- * number. */
+/* Finds how many ground truths were tried for a verdict that is no longer in the store. The field
+ * witness.ground_truth_version, whose value is still stored, depends on this number. Returns the smallest number with
+ * which verdict_now yields the stored value, or 1 if no number does. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {
 	for (int i = 1; i <= truths->count; i++) {

@@ -244,7 +244,7 @@ int extract_check(struct program *program, const struct extract_check *check, st
 	memcpy(c.root, program->root, sizeof c.root);
 	if (c.root[0] != '\0') {
 		program_store(program, false, &note);
-		if (program_settings(program, err) < 0) /* they also apply to the temporary dataset */
+		if (program_settings(program, err) < 0) /* these settings also apply to the temporary dataset */
 			return EXIT_USAGE;
 	}
 	if (machine_python(check->options.python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)

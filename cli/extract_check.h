@@ -8,7 +8,7 @@
 #include "extract/extract.h"
 
 struct extract_check {
-	struct run_options options; /* the caller's options; extract_check chooses the cases and the Python program */
+	struct run_options options; /* the caller's options; extract_check changes the cases and the interpreter */
 	bool show; /* if true, prints the results that are not `passed` */
 };
 

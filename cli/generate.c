@@ -137,7 +137,8 @@ static int count_without_vacuous(struct run *run, const struct update_options *o
 	return 0;
 }
 
-/* Reads --tolerance. For the value `none`, all bounds stay negative. Returns 0, or -1 and sets `err`. */
+/* Reads --tolerance. For the value `none`, all bounds are negative, which removes the bounds from the files. Returns 0,
+ * or -1 and sets `err`. */
 static int read_tolerances(const struct words *words, struct tolerance out[DTYPE_COUNT], struct err *err)
 {
 	for (int i = 0; i < DTYPE_COUNT; i++)

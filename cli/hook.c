@@ -252,7 +252,7 @@ static int install_one(const struct place *place, const char *hook, struct err *
 		if (rc == 0 && chmod(path, 0755) < 0)
 			rc = err_errno(err, "cannot make %s executable", path);
 		if (rc < 0 && owner == OWNED_OTHERS && rename(before, path) == 0)
-			unlink(before); /* rename does nothing if both names are links to the same file */
+			unlink(before); /* if both names are links to one file, rename does not remove `before` */
 	}
 	if (rc >= 0)
 		show_print(stdout, "%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",

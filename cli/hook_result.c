@@ -30,7 +30,8 @@ static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_digests_entry(run->digests, result->file) : NULL;
-	/* made from the definition's name, because a list of existing files lacks the files that the commit removes */
+	/* these paths are made from the definition's name, because a list of existing files lacks the files that the
+	 * commit removes */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 

@@ -2,9 +2,9 @@
  * tools of the Model Context Protocol (docs/serve.md).
  *
  * This process reads messages and writes answers; it runs nothing itself. If a tool runs a command, this process forks
- * a child, and the child's output is the answer. One separate process does all verification: it keeps runners warm
- * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, the process that handles
- * the request is ended. */
+ * a child, and the child's output is the answer. One separate process does all verification: it keeps the processes
+ * that run references open between requests (cli/serve_verifier.h), and verifies one request after the other. If a
+ * request is cancelled, the process that handles the request is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -436,7 +436,8 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		/* If the verifier got another request, a late SIGTERM could interrupt that request and not this one. */
+		/* The verifier must get no other request, because a late SIGTERM could interrupt that request instead
+		 * of this one. */
 		close_fd(&server->requests);
 	}
 }

@@ -1,5 +1,6 @@
-/* serve_verifier - the process of `reftest serve` that verifies definitions, one request after the other. The pool of
- * runners of this process stays open between requests, so that a request need not wait until torch is imported. */
+/* serve_verifier - the process of `reftest serve` that verifies definitions, one request after the other. The process
+ * keeps its pool of runners (the processes that run references) open between requests, so that a request need not wait
+ * until torch is imported. */
 #ifndef REFTEST_CLI_SERVE_VERIFIER_H
 #define REFTEST_CLI_SERVE_VERIFIER_H
 

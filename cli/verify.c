@@ -407,8 +407,7 @@ static void take_hook_policy(struct verify_options *o, const struct settings *se
 	}
 }
 
-/* Ends a run that has no definitions, because no definition depends on the files that the user named or that the commit
- * changes. */
+/* Ends a run that selected no definition: none depends on the files that the user named or that the commit changes. */
 static int end_without_definitions(struct verify *verify, const struct verify_options *o, const struct words *names)
 {
 	if (!hook_selects(o, names)) {

@@ -4,7 +4,7 @@
 
 #include "dataset/constraint.h"
 
-/* The length of an axis for which any length will do. */
+/* An arbitrary length, for an axis whose length does not matter. */
 enum { SAMPLE = 1 };
 
 static const char *expression_of(const struct definition *d, int axis)
@@ -98,8 +98,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses values for the axes that occur in no tensor, and keeps the values of the other axes. Returns whether the row
- * then satisfies the expressions of all axes. */
+/* Chooses values in `axis` for the variable axes that occur in no tensor, and keeps the values of the other axes.
+ * Returns whether the values then satisfy the expressions of all axes. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

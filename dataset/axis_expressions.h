@@ -14,8 +14,8 @@ int axis_expressions_compute(const struct definition *definition, int64_t *axis,
  * if there is none. */
 int axis_expressions_circular(const struct definition *definition);
 
-/* Changes a row of axis values that an op family chose, so that the row satisfies the expressions. First tries to
- * change only axes that occur in no tensor. If this fails, sets each axis with an expression to the value of the
+/* Changes axis values so that they satisfy the expressions. `row` has the values, which an op family chose. First tries
+ * to change only axes that occur in no tensor. If this fails, sets each axis with an expression to the value of the
  * expression. Returns false if this fails too. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 

@@ -9,7 +9,7 @@
 
 /* TRIES: the maximum number of assignments that one search tries. VALUES: the maximum number of values that a search
  * tries for one axis. A search tries all values up to SMALLEST, and all values that differ by at most NEAR from the
- * value that the caller wishes. */
+ * value in the caller's row. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
@@ -41,7 +41,8 @@ static bool names(const char *text, const char *name)
 	return false;
 }
 
-/* Returns false if a constraint is false or cannot be evaluated. A constraint on an unknown axis is not false. */
+/* Returns false if a constraint is false or cannot be evaluated. A constraint that needs an unknown axis does not count
+ * as false. */
 static bool breaks_nothing(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++) {
@@ -94,7 +95,7 @@ static void add_around(struct values *values, int64_t value)
 	add_value(values, value / 2);
 }
 
-/* For each number n in the text of a constraint, adds n - 1, n and n + 1 to the values to try. */
+/* For each number n in the text of a constraint, adds n - 1, n, n + 1, 2 n and n / 2 to the values to try. */
 static void add_numbers(struct values *values, const char *text)
 {
 	for (const char *at = text; *at != '\0'; at++) {
@@ -127,8 +128,9 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* Returns the values to try for an axis: its value in the row `wished`, values near that value, small values, multiples
- * of 8, and values that follow from numbers in the constraints or from other axes. */
+/* Returns the values to try for an axis: its value in the row `wished`, values near that value, that value rounded up
+ * to multiples of 8, 16, …, 1024, small values, and values derived from numbers in the constraints or from the values
+ * of other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -227,8 +229,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Sets s->order to the axes that may change: the axes that constraints name. An axis that many constraints name comes
- * last in this order. */
+/* Sets s->order to the axes that may change: the var axes that have no expression and are named in a constraint. The
+ * more constraints name an axis, the later the axis comes in this order. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;
@@ -263,7 +265,7 @@ static bool search_all(struct search *s, int64_t *row)
 	for (int changing = 1; changing <= s->count; changing++)
 		if (search_with(s, changing, row))
 			return true;
-	/* In the reverse order, the axis that the most constraints name gets its value first. This helps with
+	/* In the reverse order, the axis that is named in the most constraints gets its value first. This helps with
 	 * constraints such as `size == m * 128`: the value of `size` follows from the value of m. */
 	reverse_order(s);
 	return search_with(s, s->count, row);

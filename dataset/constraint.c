@@ -8,9 +8,9 @@
 #include "dataset/constraint_tokens.h"
 
 /* A recursive-descent parser with one token of lookahead (dataset/constraint_tokens.h) evaluates a constraint during
- * parsing. The state of a value is known, unknown, or wrong, i.e. an error prevented its computation
- * (dataset/constraint_values.h). If a caller only wants to check the syntax, it passes no axis values and no tensors,
- * so all values are unknown. A syntax error stops the parser. */
+ * parsing. Each value is known, unknown or wrong (dataset/constraint_values.h); a value is wrong if an error prevented
+ * its computation. If a caller only wants to check the syntax, it passes no axis values and no tensors, so all values
+ * are unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
 /* A part of the constraint's text, and the value of this part, for the message about a false constraint. */
@@ -260,8 +260,8 @@ static struct value name(struct parser *p)
 	return v;
 }
 
-/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …). The current token is the one after the opening
- * parenthesis. */
+/* length parses the argument of len(x), and extreme parses the arguments of max(a, b, …) or min(a, b, …). The current
+ * token is the one after the opening parenthesis. */
 static struct value length(struct parser *p)
 {
 	struct token token = p->tokens.token;

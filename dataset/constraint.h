@@ -1,13 +1,13 @@
 /* constraint - evaluates the Python-like expressions under "constraints" in a definition: `len_indptr == batch_size +
  * 1`, `num_kv_indices == kv_indptr[-1].item()`.
  *
- * The language is a subset of Python, with Python's precedence. Operators, from the loosest to the tightest: or; and;
- * not; comparisons (== != < <= > >=, which may be chained), and `in` and `not in` with a tuple, list or set; |; &; +
- * and -; * / // %; unary + and -; **. Operands: integers, floats, True, False, names of axes and inputs, and
- * parentheses. Functions: len(x), max(a, b, …), min(a, b, …), abs, int, math.ceil, math.floor. An input x of an integer
- * dtype also has x[i] (i may be negative), .item(), .max(), .min(), .sum(), .numel() and .shape[i]. Any other text is
- * an error; the message gives the column. Integers have 64 bits, and an overflow is an error. The result of / is a
- * float. */
+ * The language is a subset of Python, with Python's precedence. Operators, from the loosest to the tightest: `or`;
+ * `and`; `not`; comparisons (== != < <= > >=, which may be chained, and `in` or `not in` with a tuple, list or set); |;
+ * &; + and -; * / // %; unary + and -; **. Operands: integers, floats, True, False, names of axes and inputs, and
+ * parentheses. Functions: len(x), max(a, b, …), min(a, b, …), abs, int, math.ceil, math.floor. For each tensor x among
+ * the inputs: x.numel() and x.shape[i]. If the dtype of x is an integer dtype, also x[i], x.item(), x.max(), x.min()
+ * and x.sum(). An index may be negative. Any other text is an error; the message gives the column. Integers have 64
+ * bits, and an overflow is an error. The result of / is a float. */
 #ifndef REFTEST_DATASET_CONSTRAINT_H
 #define REFTEST_DATASET_CONSTRAINT_H
 

@@ -21,13 +21,13 @@ struct token {
 };
 
 struct tokens {
-	const char *text; /* the caller's; must outlive this struct */
+	const char *text; /* owned by the caller; must outlive this struct */
 	struct token token;
 	const char *behind; /* the end of the previous token */
 	bool stopped;	    /* a syntax error was found: `err` is set, and `token` is the end token */
 	struct err *err;    /* NULL if the caller needs no message */
-	/* True if the text is the expression of an axis or a size; false if it is a constraint. Messages name the kind
-	 * of text. */
+	/* True: the text is the expression of an axis or of a size. False: the text is a constraint. Error messages say
+	 * which of the two it is. */
 	bool is_length;
 };
 

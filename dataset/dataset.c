@@ -273,8 +273,8 @@ static int compare_names(const void *a, const void *b, void *names)
 	return strcmp((const char *)names + ((const struct entry *)a)->at, (const char *)names + ((const struct entry *)b)->at);
 }
 
-/* Sorts entries. A radix sort with two buffers sorts by the last byte of the key first and by the first byte last; a
- * comparison sort then orders the entries with equal keys. */
+/* Sorts entries. A radix sort with two buffers sorts by one byte of the key after the other, from the last byte to the
+ * first. A comparison sort then orders the entries with equal keys. */
 static void sort_entries(struct entries *entries)
 {
 	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
@@ -512,7 +512,7 @@ static int compare_file_paths(const void *a, const void *b)
 	return strcmp(((const struct dataset_file *)a)->path, ((const struct dataset_file *)b)->path);
 }
 
-/* Finds the file that belongs to the definition in the folder `kind`, for example "workloads" (`suffix` ".jsonl").
+/* Finds the definition's file in the folder `kind`, for example its workload file in "workloads" (`suffix` ".jsonl").
  * Returns NULL if the definition has no such file. */
 static const struct dataset_file *find_file_of(const struct dataset_file *definition, const char *kind, const char *suffix,
 					       const struct dataset_file *files, int count)

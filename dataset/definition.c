@@ -43,8 +43,8 @@ int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 		return 0;
 	for (int i = 0; i < tensor->rank; i++) {
 		int64_t size = axis[tensor->axis[i]],
-			/* A dimension of size 0 counts as 1, so that other dimensions that are too large are still
-			 * found. */
+			/* A dimension of size 0 counts as 1; otherwise it would hide that other dimensions are too
+			 * large. */
 			counted = size < 1 ? 1 : size;
 
 		empty = empty || size == 0;

@@ -1,8 +1,8 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_parse.h returns only valid
- * definitions. Each axis that a tensor's shape names exists in `axes`. Names of inputs are Python identifiers. The
- * values of const axes are integers from 0 to 2^53 - 1, which JSON represents exactly. They do not violate the
+ * definitions. Each axis named in the shape of a tensor exists in `axes`. Names of inputs are Python identifiers. The
+ * values of const axes are integers from 0 to 2^53 - 1, which JSON represents exactly. These values do not violate the
  * constraints. The size of a tensor in bytes does not overflow. To add a field to the schema, see the list of places in
  * docs/architecture.md. */
 #ifndef REFTEST_DATASET_DEFINITION_H
@@ -42,7 +42,7 @@ struct tensor_spec {
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; only inputs can be optional */
 	const char *description; /* "" when absent */
-	/* the name of the parameter through which the reference gets this tensor; NULL: the parameter is called
+	/* the name of the parameter through which the reference gets this tensor; NULL: the same as the tensor's
 	 * `name` */
 	const char *param;
 };
@@ -79,7 +79,7 @@ struct definition {
 	 * expression, or NULL if the axis has none. The length of an axis is the value of its expression over other
 	 * axes (dataset/axis_expressions.h). An axis with an expression is var if the expression depends on var axes.
 	 * If a "shape" contains a number or an expression instead of the name of an axis, definition_parse adds an axis
-	 * for it, and the name of this axis is that text. */
+	 * whose name is this number or expression. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
@@ -102,7 +102,8 @@ struct definition {
 	 * path begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
 	const char *const *reads;
 	int read_count;
-	/* The function of FlashInfer in the tag "fi_api:…", for example "flashinfer.norm.rmsnorm"; or NULL. */
+	/* The name of a FlashInfer function, from the tag "fi_api:…": for example "flashinfer.norm.rmsnorm". NULL if
+	 * there is no such tag. */
 	const char *fi_api;
 	const char *hf_id; /* the model from which the operation comes, for example "Qwen/Qwen3-8B"; or NULL */
 	/* The name of the function that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h), or NULL. The
@@ -127,7 +128,7 @@ struct definition {
 	const char *chain;
 	/* For each output, its object "tolerance"; output_count elements. */
 	const struct tolerance *output_tolerance;
-	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */
+	const char *const *notes; /* messages that are not errors: unknown fields, unchecked constraints, … */
 	int note_count;
 };
 

@@ -633,7 +633,7 @@ static bool is_dotted_name(const char *name)
 	return false;
 }
 
-/* Finds the function that a tag "fi_api:flashinfer.norm.rmsnorm" names. */
+/* Finds the function named by a tag such as "fi_api:flashinfer.norm.rmsnorm". */
 static void find_fi_api(struct reader *r)
 {
 	static const char prefix[] = "fi_api:";

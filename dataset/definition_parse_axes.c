@@ -158,8 +158,8 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
-/* Gives each var axis without an expression the length `length` plus a multiple of `step`; if `step` is not 0, all
- * these lengths differ. Then computes the var axes that have expressions. */
+/* Sets the lengths of the var axes that have no expression: to `length` if `step` is 0, otherwise to `length` plus a
+ * multiple of `step` that differs from axis to axis. Then computes the var axes that have expressions. */
 static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
 {
 	int64_t axis[DEFINITION_AXES];
@@ -269,8 +269,8 @@ static void fix_axes(struct reader *r, int64_t *axis)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
 }
 
-/* Returns the texts of the constraints, followed by "axis == expression" for var axes. Omits axes without an
- * expression. Also omits axes whose names cannot occur in a constraint. */
+/* Returns the texts of the constraints, followed by "axis == expression" for each var axis that has an expression and
+ * whose name can occur in a constraint. */
 static const char *const *add_equations(struct reader *r, const char *const *texts, int *count)
 {
 	const struct definition *d = r->out;

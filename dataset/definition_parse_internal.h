@@ -1,7 +1,7 @@
 /* definition_parse_internal - declarations for the files that together read a definition. definition_parse.c reads
  * names, tensors and the definition as a whole. definition_parse_axes.c reads axes and constraints.
- * definition_parse_reference.c reads the reference and the code that makes inputs. Functions that return int return
- * 0, or -1 with a message. */
+ * definition_parse_reference.c reads the reference and the code that makes inputs. Functions that return int return 0,
+ * or -1 with a message, unless their comments name other values. */
 #ifndef REFTEST_DATASET_DEFINITION_PARSE_INTERNAL_H
 #define REFTEST_DATASET_DEFINITION_PARSE_INTERNAL_H
 
@@ -27,8 +27,8 @@ struct reader {
 int reader_expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found);
 /* Adds a note with a position. Does nothing if there are already NOTES notes. */
 void reader_note(struct reader *r, const struct json_step *at, const char *sentence);
-/* Adds a note for each unknown field. Adds at most NOTES notes, because finding the position of each field scans the
- * text again. */
+/* Adds a note for each unknown field. Does nothing more once there are NOTES notes, because each note scans the text
+ * again to find the position of its field. */
 void reader_note_unknown(struct reader *r, const struct json_step *at, const cJSON *object,
 			 const char *const *known, int count);
 int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
@@ -53,7 +53,8 @@ const char *why_input_is_left_out(const cJSON *input);
 int read_axes(struct reader *r, const cJSON *json);
 /* Allocates memory for `room` axes, and copies the axes that were read so far to this memory. */
 void reserve_axes(struct reader *r, int room);
-/* Marks axis `i` as const if its expression depends on const axes only. `at` is the position of the expression. */
+/* Marks axis `i` as const if its expression depends on const axes only. Returns 1 if so, otherwise 0; returns -1 with a
+ * message on error. `at` is the position of the expression. */
 int fix_expression(struct reader *r, const struct json_step *at, int i);
 int read_constraints(struct reader *r, const cJSON *json);
 

@@ -16,7 +16,8 @@ static bool is_reference_name(const char *name)
 	return length > suffix && strcmp(name + length - suffix, reference_suffix) == 0;
 }
 
-/* Returns the last function that can be called without `await` and whose name is_reference_name accepts, or NULL. */
+/* Considers only functions that can be called without `await`. Returns the last of their names for which
+ * is_reference_name returns true, or NULL. */
 static const char *last_reference(const struct python_outline *outline)
 {
 	for (int i = outline->function_count - 1; i >= 0; i--)

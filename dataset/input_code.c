@@ -21,9 +21,9 @@ static const struct python_function *function_of_init(const struct python_outlin
 	return outline->function_count == 1 && !outline->functions[0].is_async ? &outline->functions[0] : NULL;
 }
 
-/* Returns whether the value of the axis must be passed to the function. If the function has a parameter with the name
- * of the axis, the value must be passed if the parameter has no default. Otherwise the value must be passed if the
- * function has **kwargs. */
+/* Returns whether the value of the axis must be passed to the function. If a parameter has the name of the axis, the
+ * value must be passed unless the parameter has a default. If no parameter has this name, the value must be passed if
+ * the function has **kwargs. */
 static bool needs(const struct python_function *function, const char *axis)
 {
 	bool takes_any = false;

@@ -160,7 +160,7 @@ static int sort_links(struct maker *maker)
 }
 
 /* Adds the definition in the file `path`. If the file has no "op_type", the last component of `folder` is the op_type.
- * If the file has no "name", the name is `name`. */
+ * If the file has no "name", the argument `name` is the definition's name. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {
@@ -285,7 +285,8 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that were made by earlier calls of linked_dataset_make, but not by the present call. */
+/* Removes the links in the folder `kind` (such as "definitions") that earlier calls of linked_dataset_make made, but
+ * the present call did not. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));
@@ -303,8 +304,8 @@ static void remove_others(struct maker *maker, const char *root, const char *kin
 	}
 }
 
-/* Writes the root of the dataset for `paths` to `root`. The root depends only on `paths`, so a later run with the same
- * paths finds the cache of this run. */
+/* Writes the path of the linked dataset for `paths` to `root`. For a given cache folder, this path depends only on
+ * `paths`, so a later run with the same paths finds the cache of this run. */
 static int name_root(const struct string_list *paths, char *root, size_t size, struct err *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

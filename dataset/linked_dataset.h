@@ -1,4 +1,4 @@
-/* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
+/* linked_dataset - makes a dataset of symbolic links to definitions that are in no dataset.
  *
  * Outside a dataset, a definition is a single file, a file in a folder (FlashInfer's tracer writes one file for each
  * call), or a folder with definition.json and workload.jsonl, as in SOL-ExecBench. If a folder with definition.json
@@ -18,9 +18,9 @@
 enum { LINKED_FILES = 100000 }; /* the maximum number of definitions of a linked dataset */
 
 /* Makes the linked dataset for the `count` files and folders in `paths`, which must exist. Writes the root of the
- * dataset to `root`. Replaces or removes links of an earlier call that are outdated. Returns the number of definitions,
- * or -1 with a message. A folder without definitions is an error. Two definitions with the same op_type and name are
- * also an error. */
+ * dataset to `root`. Replaces or removes outdated links of earlier calls. Returns the number of definitions, or -1 with
+ * a message. A folder without definitions is an error. Two definitions with the same op_type and name are also an
+ * error. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
 /* Returns whether `root` is the root of a linked dataset. The files of a linked dataset are links to files

@@ -43,7 +43,7 @@ static void comprehension(struct python_parser *p)
 		take(p, "async");
 		expect(p, "for");
 		python_for_targets(p);
-		p->binds_wanted = bind; /* a name that a comprehension binds is not a name of the module */
+		p->binds_wanted = bind; /* the targets of a comprehension are not names of the module */
 		expect(p, "in");
 		disjunction(p);
 		while (take(p, "if")) {

@@ -130,7 +130,8 @@ static bool is_builtin(const struct python_token *token)
 	return is_any(token, names, COUNT(names));
 }
 
-/* Python normalizes names, so two names that are not ASCII may be spelled differently but be equal. */
+/* Returns whether the name is ASCII. Python normalizes other names: two of them may be spelled differently, but be the
+ * same name for Python. */
 static bool is_ascii(const struct python_token *token)
 {
 	for (size_t i = 0; i < token->length; i++)

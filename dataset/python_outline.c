@@ -180,8 +180,8 @@ static void simple_line(struct python_parser *p)
 
 /* --- compound statements ------------------------------------------------------------------------------------- */
 
-/* The clauses that may follow a statement. */
-enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* one of the clauses that are set must follow */ };
+/* A set of the clauses that may follow a statement. REQUIRED: one of the clauses in the set must follow. */
+enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 };
 
 static void statements(struct python_parser *p);
 
@@ -299,7 +299,7 @@ static void type_parameters(struct python_parser *p)
 	next(p);
 }
 
-/* Adds a function to the outline. Returns NULL if the function is not at top level. */
+/* Adds a function to the outline. Returns NULL if the function is not at top level, or if the outline is full. */
 static struct python_function *add_function(struct python_parser *p, bool is_async, bool decorated)
 {
 	if (p->blocks > 0)
@@ -490,7 +490,7 @@ static void statements(struct python_parser *p)
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
 /* Call this after a syntax error: its cause may be an earlier bracket that is never closed. If a bracket is open at the
- * error, reads on to the end of the text. If the outermost open bracket is not closed by then, reports this bracket
+ * error, reads on to the end of the text. If the scanner then reports that this bracket is never closed, reports this
  * instead of the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {

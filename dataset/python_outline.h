@@ -2,8 +2,8 @@
  * source.
  *
  * The source is parsed, but not run. The parser is less strict than CPython. It reports an error only if every version
- * of CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Texts inside f-strings, type
- * parameters, and lines that begin with `match`, `case`, `type` or `lazy` are not parsed. */
+ * of CPython from 3.8 on reports one, and it accepts some texts that CPython refuses. Three things are not parsed: the
+ * contents of f-strings, type parameters, and lines that begin with `match`, `case`, `type` or `lazy`. */
 #ifndef REFTEST_DATASET_PYTHON_OUTLINE_H
 #define REFTEST_DATASET_PYTHON_OUTLINE_H
 
@@ -23,12 +23,12 @@ enum python_outline_answer {
 };
 
 struct python_outline {
-	/* The functions that `def` lines at column 0 define, in the order of the source. If several functions have the
-	 * same name, only the last one is listed. */
+	/* The functions defined at top level (the line of their `def` is not indented), in the order of the source.
+	 * Several functions may have the same name. */
 	const struct python_function *functions;
 	int function_count;
-	/* A statement other than a `def` at column 0 may bind `wanted`, for example an assignment, an import, a class,
-	 * a `def` inside `if`, or `global`. */
+	/* `wanted` may be bound by a statement that is not the `def` of one of these functions: for example an
+	 * assignment, an import, a class, a `def` inside `if`, or `global`. */
 	bool binds_wanted;
 	/* A statement may bind any name, for example `from m import *`, or a statement that uses exec or globals. */
 	bool binds_any;

@@ -128,7 +128,7 @@ static inline void bound_name(struct python_parser *p, const char *what)
 	next(p);
 }
 
-/* Increments the nesting depth. Beyond the limit, stops the parser and returns false. */
+/* Increments the nesting depth. If the depth exceeds PYTHON_DEPTH, stops the parser and returns false. */
 static inline bool deeper(struct python_parser *p)
 {
 	if (++p->depth <= PYTHON_DEPTH)

@@ -76,8 +76,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Counts all bytes above 127 as letters. check_character later reports characters outside ASCII that are not
- * letters. */
+/* Counts all bytes above 127 as letters. scan_name later reports the characters for which is_punctuation returns
+ * true. */
 static bool is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
@@ -123,7 +123,7 @@ static uint32_t code_of(const char *text, size_t length)
 }
 
 /* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. Recognizes
- * only the characters with which word processors and chats replace quotes, dashes and spaces. */
+ * only the characters that word processors and chat programs write instead of quotes, dashes and spaces. */
 static bool is_punctuation(uint32_t code)
 {
 	return (code >= 0xA0 && code <= 0xA9) || (code >= 0x2000 && code <= 0x203E) ||

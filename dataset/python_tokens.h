@@ -40,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* the width in columns, with tab stops at multiples of 8, and in bytes */
+	size_t column, bytes; /* the width of the indentation in columns (a tab stop every 8 columns) and in bytes */
 };
 
 struct python_tokens {

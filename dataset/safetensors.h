@@ -1,9 +1,9 @@
 /* safetensors - reads the header of a .safetensors file with bounds checks, and computes digests of its contents.
  *
- * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON {"name": {"dtype":
- * "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets count from the end
- * of the header. Every offset and the size of every tensor are checked against the file's size, and tensors must not
- * overlap. As the format requires, the tensors must be contiguous and end with the file.
+ * Format (huggingface/safetensors README): the length N of the header (8 bytes, little-endian), N bytes of JSON
+ * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets
+ * count from the end of the header. Every offset and the size of every tensor are checked against the file's size, and
+ * tensors must not overlap. As the format requires, the tensors must be contiguous and end with the file.
  *
  * Other processes may write to the file or truncate it at any time. The file is therefore not mapped. Each byte is read
  * once into the memory of this process, and only this copy is parsed, hashed and used. */
@@ -48,12 +48,12 @@ enum safetensors_answer {
  * dataset's root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Reads the whole file and computes digests. Writes the digest of the whole file to `content`, using the header bytes
- * that safetensors_open parsed. If `tensors` is not NULL, writes the digest of each tensor to it. Returns false if the
- * file cannot be read, or was truncated after it was opened. */
+/* Reads the whole file and computes digests. Writes the digest of the whole file to `content`. For the length field and
+ * the header, hashes the bytes that safetensors_open parsed. If `tensors` is not NULL, writes the digest of each tensor
+ * to it. Returns false if the file cannot be read, or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
-/* Returns, for example, "BF16"; NULL if the format has no name for this type. */
+/* Returns the name of a dtype in the safetensors format, for example "BF16"; NULL if the format has no name for it. */
 const char *safetensors_dtype(enum dtype dtype);
 /* Finds the tensor `key`, which must have the dtype `dtype` and the shape `shape`. If there is no such tensor, returns
  * NULL with a message about the input `input` of a workload. */

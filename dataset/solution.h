@@ -1,5 +1,5 @@
-/* solution - reads a solution from its JSON text. A solution is an implementation of a definition for flashinfer-bench.
- * The file contains the source files of the implementation. `reftest check` reports what is wrong with the file;
+/* solution - reads a solution from its JSON text. A solution implements a definition, and flashinfer-bench can run it.
+ * The JSON file of a solution contains its source files. `reftest check` reports what is wrong with the file;
  * engine/solution_truth.h runs solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
@@ -12,7 +12,7 @@ enum {
 	SOLUTION_SOURCES = 4096	   /* the maximum number of source files */
 };
 
-/* How a solution returns its outputs. */
+/* How a caller gets the outputs of a solution. */
 enum solution_outputs {
 	SOLUTION_UNSAID,  /* not stated in the file; flashinfer-bench then assumes SOLUTION_WRITES */
 	SOLUTION_RETURNS, /* a solution returns its outputs */
@@ -43,8 +43,8 @@ struct solution_place {
 };
 
 /* Reads a solution; `path` appears in messages. Returns NULL with a message about the first error. A source whose path
- * ends in .py must be Python (dataset/python_outline.h). If the source of the entry point ends in .py, it must define
- * the function of the entry point. */
+ * ends in .py must be Python (dataset/python_outline.h). If the path of the source with the entry point ends in .py,
+ * this source must define the function of the entry point. */
 const struct solution *solution_load(const char *path, const struct solution_place *place, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 

@@ -28,7 +28,7 @@ static int find_tensor(const struct reader *r, const char *name)
 	int at = index_of(scope->outputs, scope->output_count, name);
 
 	if (at >= 0 && r->made_by[scope->input_count + at] > 0)
-		return scope->input_count + at; /* if an input has the same name, this step means the output */
+		return scope->input_count + at; /* if an input has the same name, the name now means the output */
 	if (index_of(scope->inputs, scope->input_count, name) >= 0)
 		return index_of(scope->inputs, scope->input_count, name);
 	for (int i = 0; i < r->out->tensor_count; i++)

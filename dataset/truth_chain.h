@@ -22,7 +22,7 @@
 
 enum { CHAIN_STEPS = 16, CHAIN_ARGS = 32, CHAIN_CONSTANTS = 8, CHAIN_RANK = 8 };
 
-/* The names of a definition that a chain may use. */
+/* The names of the axes, inputs and outputs of a definition, which a chain may use. */
 struct chain_scope {
 	const char *const *axes, *const *inputs, *const *outputs;
 	int axis_count, input_count, output_count;
@@ -58,9 +58,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain from `json`. Only messages use `text` and `at`: `text` is the file that contains `json`, and `at` is
- * the position of `json` in it (NULL: `json` is the whole text). Returns NULL with a message if a step uses a tensor
- * that no earlier step makes, if a tensor is made twice, or if no step makes an output of the definition. */
+/* Reads a chain from `json`. `text` and `at` are used only in messages: `text` is the file that contains `json`, and
+ * `at` is the position of `json` in it (NULL: `json` is the whole text). Returns NULL with a message if a step uses a
+ * tensor that no earlier step makes, if a tensor is made twice, or if no step makes an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

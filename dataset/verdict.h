@@ -116,12 +116,13 @@ struct truth {
 	/* For example "builtin" and the digest of the family's sources, or "flashinfer" and "0.7.2 (table …)". */
 	const char *name, *version;
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be used */
-	bool program; /* the ground truth is Python source in the dataset, which the pool runs in a separate process */
+	/* The ground truth is Python source in the dataset. The pool (workers/pool/) runs it in a separate process. */
+	bool program;
 	const char *place; /* the file of the ground truth, for messages; NULL: there is none */
 	bool chain;   /* the ground truth is the definition's chain of operations, which the judge computes */
-	/* Why this ground truth may contain the same mistake as the reference, as the end of a sentence, for example
-	 * "ada wrote both". If all ground truths that decide a case have such a text, the case is `checked` instead of
-	 * passed. NULL: the ground truth is independent. */
+	/* The reason why this ground truth may contain the same mistake as the reference, for example "ada wrote both".
+	 * It is the end of a sentence in a message. If all ground truths that decide a case have such a text, the case
+	 * is `checked` instead of passed. NULL: the ground truth is independent. */
 	const char *related;
 };
 
@@ -154,14 +155,14 @@ struct tried_truth {
 	 * its first computation. */
 	double seconds;
 	double prepared;
-	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin). The margin
-	 * is known only if all ground truths were tried. If this ground truth was not compared with builtin, or is
-	 * builtin itself, the value is NaN, and the JSON omits it. */
+	/* The largest margin (see metrics.margin) among the outputs when this ground truth is compared with builtin.
+	 * The margin is known only if all ground truths were tried. If this ground truth was not compared with builtin,
+	 * or is builtin itself, the value is NaN, and the JSON omits it. */
 	double margin;
 };
 
-/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property of the reference that
- * users should know, but that is not a fault. */
+/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property of the reference that is
+ * not a fault, but that users should know about. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
 /* An axis that a check examined, and whether the check holds along this axis. */
@@ -182,11 +183,12 @@ struct check {
 enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;
-	/* Names of the axes of the output that are the picture's rows and columns; NULL: the output has no such
-	 * axis. */
+	/* The names of two axes of the output: the rows of the picture run along row_axis, and its columns along
+	 * column_axis. NULL: the output has no such axis. */
 	const char *row_axis, *column_axis;
 	int64_t row_length, column_length;  /* the lengths of row_axis and column_axis; 1 for NULL */
-	/* One text for each row, with one letter for each column: the level of the largest error, 0-9 and a-v. */
+	/* One string for each row, with one character for each column: the level of the largest error there, 0 to 9 or
+	 * a to v. */
 	const char *const *heat;
 	int rows;
 	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
@@ -208,7 +210,8 @@ struct latency {
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
 
-/* The margin of an earlier verdict that has the same subject and witness, but another version of the GPU's driver. */
+/* The margin of an earlier verdict that has the same subject and witness (two digests, see cache/fingerprint.h), but
+ * another version of the GPU's driver. */
 struct driver_margin {
 	const char *driver;
 	enum status status;
@@ -307,8 +310,9 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 int64_t verdict_time(const char *text, size_t length);
 
 /* A faster verdict_parse for callers that need only the status and the versions: outputs and constants may be missing
- * from the result. Supports only passed verdicts that are not weak and have no findings, as verdict_write writes them.
- * Returns NULL for all other texts; the caller then calls verdict_parse. The result is allocated in `arena`. */
+ * from the result. The text must have the exact form that verdict_write writes, and the verdict must be passed, not
+ * weak, and without findings. Returns NULL for all other texts; the caller then calls verdict_parse. The result is
+ * allocated in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes a JSON list of the ground truths that were tried. */

@@ -1,5 +1,5 @@
 /* verdict_head - reads a passed verdict quickly: it matches the beginning and the end of verdict_write's output byte by
- * byte. It accepts no other text; for such a text, callers call verdict_parse. verdict_parse takes some twenty times as
+ * byte. It rejects every other text, and its callers then call verdict_parse. verdict_parse takes some twenty times as
  * long, mostly because it parses the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
@@ -155,7 +155,7 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 
 int64_t verdict_time(const char *text, size_t length)
 {
-	/* JSON escapes a quote inside a string, so this search finds no part of a string */
+	/* a quote inside a JSON string is escaped, so `key` cannot match inside a string */
 	static const char key[] = "\"time\": ";
 	const char *at = memmem(text, length, key, sizeof key - 1), *end = text + length;
 	int64_t time = 0;

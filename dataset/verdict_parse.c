@@ -6,7 +6,8 @@
 #include "base/json.h"
 #include "dataset/verdict_fields.h"
 
-/* Limits on lists. A verdict has at most about 30 outputs, with a few ground truths for each. */
+/* Limits of the text and of its lists. They are far above what real verdicts have: at most about 30 outputs, with a few
+ * ground truths for each. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
 
 static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* the largest exact integer of JSON */

@@ -197,8 +197,8 @@ void verdict_write_tried(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->tried, verdict->tried_count, write_tried_truth, out);
 }
 
-/* Writes the ground truths that were tried. If only builtin was tried, writes no list, as earlier versions of reftest
- * did. */
+/* Writes the ground truths that were tried. If only builtin was tried, writes no list, so that the text has the same
+ * form as in earlier versions of reftest. */
 static void write_tried(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->tried_count == 0)
@@ -247,7 +247,8 @@ void verdict_write_differences(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->differences, verdict->difference_count, write_difference, out);
 }
 
-/* Writes the cause of a failure. If the cause is unknown, writes nothing, as earlier versions of reftest did. */
+/* Writes the cause of a failure. If the cause is unknown, writes nothing, so that the text has the same form as in
+ * earlier versions of reftest. */
 static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->diagnosed || verdict->diagnosis_count > 0) {
@@ -296,8 +297,8 @@ void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->checks, verdict->check_count, write_check, out);
 }
 
-/* Writes the results of the checks that need no ground truth. If there are none, writes nothing, as earlier versions of
- * reftest did. */
+/* Writes the results of the checks that need no ground truth. If there are none, writes nothing, so that the text has
+ * the same form as in earlier versions of reftest. */
 static void write_checks(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->check_count == 0)
@@ -336,8 +337,8 @@ void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->latencies, verdict->latency_count, write_latency, out);
 }
 
-/* Writes the margins on other drivers. If the verdict has no such margins, writes nothing, as earlier versions of
- * reftest did. */
+/* Writes the margins on other drivers. If the verdict has no such margins, writes nothing, so that the text has the
+ * same form as in earlier versions of reftest. */
 static void write_drivers(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->driver_count == 0)

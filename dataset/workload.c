@@ -25,8 +25,8 @@ struct reader {
 	int64_t *axis;
 	struct input_source *inputs;
 	bool trace;
-	/* The positions in the line of the workload, of its axes and of its inputs; `workload` is NULL if the workload
-	 * is the whole line. */
+	/* Where the workload, its axes and its inputs are in the line. `workload` is NULL if the whole line is the
+	 * workload. */
 	const struct json_step *workload;
 	struct json_step axes, sources;
 	struct err *err;
@@ -393,8 +393,8 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	    r, &at, arena_printf(r->arena, "\"%s\", the file's name", err_show(r->definition->name).text), name);
 }
 
-/* Checks that a field that only a trace may have is null or absent. A line with a solution or an evaluation is a trace,
- * and traces belong in files below traces/. */
+/* Checks that the field `key`, which only a trace may have, is null or absent. A line with a solution or an evaluation
+ * is a trace, and traces belong in files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};

@@ -47,9 +47,9 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 }
 
 /* Gets the versions of torch and Python of an interpreter from the cache. The cache entry has six lines: the torch
- * version, the CUDA version, the path and the digest of torch's version file, the Python version, and a text for
- * machine_torch_holds. The entry is valid if torch's version file still has the stored digest and machine_torch_holds
- * returns true. */
+ * version, the CUDA version, the path and the digest of torch's version file, the Python version, and a proof. The
+ * entry is valid if torch's version file still has the stored digest, and machine_torch_holds returns true for the
+ * proof. */
 static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {

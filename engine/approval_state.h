@@ -10,9 +10,8 @@
  * used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
-/* Returns true if the approved reference is a ground truth of this result, and the case with this id ran before the
- * approval. If it returns true, the inputs of the case are valid for the operation: the approved reference ran with
- * them. */
+/* Returns true if the approved reference is a ground truth of this result, and if it ran in the case with this id
+ * before a person approved it. The inputs of this case are then known to be valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */

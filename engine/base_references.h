@@ -2,8 +2,8 @@
  *
  * If the option `base` of a run is set to a commit, the only ground truth for each reference is its version in this
  * commit (BASE_NAME). This version runs in a separate process, like the dataset's own ground truths
- * (engine/dataset_truth.h). Such a run neither reads nor stores verdicts: a reference that agrees with its earlier
- * version is not verified by this. */
+ * (engine/dataset_truth.h). Such a run neither reads nor stores verdicts, because agreement with an earlier version
+ * does not verify a reference. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 

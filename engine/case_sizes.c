@@ -52,8 +52,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses one row of small axis values for a definition that no family supports. Returns 1, or 0 if no length that is
- * tried gives every expression a value above 0. */
+/* Chooses one row of small axis values for a definition that no family supports. Tries increasing lengths until all
+ * expressions can be evaluated and are above 0. Returns the number of rows: 1, or 0 if no length fits. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {

@@ -15,8 +15,9 @@
 
 const char *size_name(enum op_size size);
 
-/* Returns the runs of case `i` of the `count` cases of a size. Medium cases take most of the time of `verify`, so they
- * have fewer runs (op.medium_runs). */
+/* Returns on which sets of input values, and how often, the reference runs in case `i` of a size preset. The preset has
+ * `count` cases. Medium cases take most of the time of `verify`, so the reference runs less often in them
+ * (op.medium_runs). */
 enum job_runs size_runs(const struct op *op, enum op_size size, int i, int count);
 
 /* Parses a list such as "small,large". Sets size[i] for each size i in the list. Returns -1 and sets `err` on error. */
@@ -29,8 +30,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* Use this for a definition without a family. If no axis values satisfy the expressions and constraints of the
- * definition, returns a sentence about this. Otherwise returns NULL. */
+/* Call this if size_rows returned 0. Returns a sentence that says why: an expression cannot be evaluated, or the
+ * constraints cannot be satisfied. Returns NULL if the reason is neither of these. */
 const char *why_no_sizes(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* Returns the verdict of a case of an op family in which the definition's code makes a Python scalar, and NULL for all
- * other cases. Such a case cannot run: the bounds of the family depend on the scalar, and they must be known before any
- * code runs, because they are part of the case's subject. */
+/* If the definition has an op family, its code must not make a Python scalar: the bounds of the family depend on the
+ * scalar, and they must be known before any code runs, because they are part of the case's subject. Returns the verdict
+ * `skipped` for a case in which the code does so, and NULL for all other cases. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -262,7 +262,7 @@ static void name_arguments(const struct maker *m, struct job *job)
 }
 
 /* Returns the limit that the workload line sets for the difference of a single element, or 0 if it sets none. If the
- * line sets the limit 0, returns the smallest number above 0. */
+ * line sets the limit 0, returns the smallest number above 0, because 0 stands for no limit. */
 static double error_cap_of(const struct maker *m)
 {
 	if (maker_op(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
@@ -270,8 +270,8 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
-/* Builds one case, and adds it to the list unless --case excludes it. `edge` is the number of the edge, from 1, or 0
- * for any other case. */
+/* Builds one case, and adds it to the list unless --case excludes it. `edge` is the number of an edge case, counted
+ * from 1; it is 0 for other cases. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -343,8 +343,8 @@ bool input_may_be_omitted(const struct op *op, const struct op_case *c, int inpu
 	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
-/* For each optional input, adds a case without this input. Apart from the missing input, the case is a copy of the last
- * case of the size preset small. That case has several rows or sequences. */
+/* For each optional input, adds a copy of the last small case without this input. The last small case is used, because
+ * it has several rows or sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -471,9 +471,9 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* Sets `axis` to the axis values of a case with FEW_ROWS rows, between those of the first two small cases. The first axis
- * that is 1 in the first case, and grows, counts rows. The other axes are interpolated and rounded up. Returns false if
- * no axis counts rows. */
+/* Sets `axis` to the axis values of a case with FEW_ROWS rows. `first` and `second` are the axis values of the first
+ * two small cases. The axis that counts rows is the first axis that is 1 in `first` and above FEW_ROWS in `second`. The
+ * other values are interpolated between `first` and `second`, and rounded up. Returns false if no axis counts rows. */
 static bool few_rows(const int64_t *first, const int64_t *second, size_t width, int64_t *axis)
 {
 	enum { FEW_ROWS = 3 };
@@ -598,7 +598,7 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
 }
 
-/* Returns a message that the reference disagrees with the ground truth of every candidate. */
+/* Returns a message which says that the reference disagrees with the ground truths of all candidate families. */
 static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
 {
 	const char *names = "";
@@ -611,8 +611,8 @@ static const char *computes_something_else(struct maker *m, const struct op_cand
 	                    why, names);
 }
 
-/* Sets the family to candidate number `attempt`. After the last candidate, sets no family, and records why in
- * no_truth. */
+/* Sets the family to candidate number `attempt`. If there is no such candidate, sets no family, and stores the reason
+ * in no_truth. */
 static void find_family(struct maker *m, int attempt)
 {
 	struct op_candidate list[CANDIDATES_MAX];

@@ -27,7 +27,7 @@ struct shard {
 
 struct case_options {
 	bool size[SIZE_COUNT];
-	/* True if the command line or the command chose the sizes; false if the dataset's settings may replace them. */
+	/* True if an option or the command itself chose the sizes; false if the dataset's settings may replace them. */
 	bool sizes_given;
 	bool edge; /* also run the edge cases; their findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth for gradients */
@@ -56,8 +56,8 @@ struct case_options {
 struct case_options case_options_default(void);
 
 /* Selects only the case whose id is only[0]; only[1] must be NULL. Sets all sizes in the options, because the id may
- * name a case of any size. Also sets the option `edge` if it is the id of an edge case, and `backward` if it is the id
- * of a gradient case. */
+ * name a case of any size. Also sets the option `edge` for the id of an edge case, and `backward` for the id of a
+ * gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge reads tensors from it, the reference may read it as a file, or it is a solution. */
@@ -80,8 +80,8 @@ struct blob {
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL if this is not an edge case */
-	/* True if --edge added this case, although --case did not select it. The verdict then never changes the
-	 * definition's status. */
+	/* True if the case is an edge case or has extra checks (job.checks), and --case did not select it. If it passes
+	 * or is a finding (case_is_finding), it does not change the definition's status. */
 	bool beside;
 	/* True for a float64 case. Only the ground truth "builtin" supports such cases. If such a case is skipped, the
 	 * status of its definition does not change. */
@@ -93,8 +93,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* The digest of the subject and the dataset's own ground truths. If several cases of a run have the same
-	 * digest, only one of them runs. */
+	/* A digest over the subject together with the dataset's own ground truths. If several cases of a run have the
+	 * same digest, only one of them runs. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -131,16 +131,16 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
                         const char *root, const struct case_options *options, int attempt,
                         struct architectures *architectures, struct arena *arena);
 
-/* Returns what the family of the definition was recognized by: "op_type", "words" or "shapes". Returns NULL if there is
- * no family. */
+/* Returns the name of the evidence from which the family was recognized: "op_type", "words" or "shapes". Returns NULL
+ * if there is no family. */
 const char *cases_matched(const struct cases *cases);
 
 /* Returns whether the dataset's settings determine a bound of any output. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. Each bound comes from the first of these that gives it: the output's
- * "tolerance" in the definition, the definition's "tolerance" at top level, `dataset` (case_options.dataset_by_dtype,
- * or NULL), and `family`, the rule that applies without any of them. */
+/* Returns the tolerance rule of an output. Each bound of the rule comes from the first of these sources that has it:
+ * the "tolerance" of the output in the definition, the "tolerance" at top level of the definition, `dataset`
+ * (case_options.dataset_by_dtype, or NULL), and `family`, which has all bounds. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

@@ -13,7 +13,7 @@ struct maker {
 	struct op_problem problem;
 	const struct blob *blobs;
 	int blob_count, variant, room;
-	const char *root, *environment; /* environment: the result of environment_that_counts */
+	const char *root, *environment; /* environment: variables that may change results (environment_that_counts) */
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
@@ -23,7 +23,7 @@ struct maker {
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
-	enum job_runs runs; /* how often the reference runs in the next cases */
+	enum job_runs runs; /* on which sets of input values the reference runs in the next cases (job.runs) */
 	bool checks; /* the next case has checks besides the comparison with its ground truth (job.checks) */
 	const struct op *gradient; /* NULL if this definition has no ground truth of gradients */
 	struct arena *arena;
@@ -48,8 +48,8 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
 /* Descriptions of Python scalars may state the default value of the scalar. Adds these defaults to `fields`. They are
- * part of the subject, because a description may say that a certain number stands for the default value. Apart from
- * such defaults, descriptions do not change results. */
+ * part of the subject, because a description may say that a certain number stands for the default value.
+ * cases_subject.c adds fields for the other facts that descriptions contribute. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of a case's subject: everything that its verdict depends on, except the ground truth, the device and
  * the versions. Also sets the digest of these fields. Set `c->job` before the call. */

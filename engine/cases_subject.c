@@ -45,8 +45,8 @@ void described_default_fields(struct maker *m, struct fields *fields)
 }
 
 /* For a definition without a family, adds the facts that some checks read from the text of the definition (names,
- * descriptions, tags and constraints): whether the reference draws random samples, which inputs it overwrites, and of
- * which kinds its inputs are. */
+ * descriptions, tags and constraints): whether the reference draws random samples, which inputs it overwrites, and the
+ * kind of each input, such as indices or probabilities (workers/judge/described_inputs.h). */
 static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);

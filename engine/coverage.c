@@ -27,8 +27,9 @@ static bool counts(const struct test_case *test)
 	return test->job != NULL && test->job->op != NULL && test->job->asks == JOB_OUTPUTS;
 }
 
-/* Finds the axis values that the case covers if its inputs have the contents `contents`: if it covers value i of an
- * axis, sets bit i of the axis's element of `values`. */
+/* Finds the checklist values that the case covers with the first or the second set of input values, as `contents` says.
+ * `values` has one element for each axis of the checklist; if the case covers value i of the axis, sets bit i of this
+ * element. */
 static void add_values(const struct op *op, const struct job *job, int variant, enum op_contents contents,
 		       unsigned *values)
 {

@@ -1,6 +1,7 @@
 /* coverage - compares the definitions and cases of a run with the checklists of their op families
- * (kernels/core/coverage.h). A checklist lists the values of each axis. The result says which of these values have a
- * case, and which have none.
+ * (kernels/core/coverage.h). An axis of a checklist is not an axis of a tensor, but a property in which references of
+ * the family differ, such as the layout of the state. For each axis, the checklist lists the values that a dataset
+ * should contain. The result says which of these values have a case, and which have none.
  *
  * The run must have parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage
  * says which cases exist, not whether a reference passes them. */

@@ -17,7 +17,7 @@
 
 #define TRUTH_NAME "truth" /* the name of this ground truth in --ground-truth and in verdicts */
 
-#define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
+#define CHAIN_TRUTH "chain" /* the chain of operations in the definition's member "ground_truth" */
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
 #define SOLUTION_TRUTH "solution" /* all solutions, in --ground-truth; a verdict names one as "solution:NAME" */
 
@@ -25,8 +25,7 @@
  * the approved reference. */
 bool is_own_truth(const char *name);
 
-/* In result.own_truths, this many ground truths come before the solutions. They are the dataset's truth and the
- * chain. */
+/* The number of elements before the solutions in result.own_truths: the dataset's truth and the chain. */
 enum { OWN_TRUTHS = 2 };
 
 struct own_truth {

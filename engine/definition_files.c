@@ -410,8 +410,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution. The list begins with the ground truths of the definition, except the
- * solution itself, and ends with the definition's reference. */
+/* Returns the ground truths with which a solution is compared. The list begins with the ground truths of the
+ * definition, except the solution itself, and ends with the definition's reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -559,8 +559,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict and the reference agrees with the family in no case. If it returns true, and
- * only the shapes suggest the family, the family is rejected. */
+/* Returns true if every case has a verdict, and none of these verdicts shows that the reference agrees with the family.
+ * If only the shapes suggest the family, it is then rejected. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

@@ -8,8 +8,9 @@
 /* Returns the name of the result's definition, "op_type/name", allocated in `arena`. */
 const char *result_name(const struct result *result, struct arena *arena);
 
-/* Returns whether the case is an edge case, and the reference does not follow the convention that this edge case
- * checks. */
+/* Returns whether the verdict of the case is only a finding, which does not change the definition's status. This is so
+ * if the reference does not follow the convention that an edge case checks, or if it fails in a case that was added for
+ * its extra checks (test_case.beside). */
 bool case_is_finding(const struct case_result *c);
 
 /* Gets the digests of the definition file, its workload file, its truth and its approval. A file is not read if its

@@ -39,7 +39,7 @@ static void count_case(struct result *result, const struct case_result *c)
 	result->findings += c->verdict->finding_count;
 	result->findings += case_is_finding(c);
 	if (case_is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
-		return; /* a case of --edge never changes the status of the definition */
+		return; /* such a case does not change the definition's status (test_case.beside) */
 	if (c->test->finer && c->verdict->status == STATUS_SKIPPED && result->run->options->cases.only == NULL)
 		return;
 	if (c->test->made_up && c->verdict->status == STATUS_SKIPPED && workload_decides(result))
@@ -151,7 +151,7 @@ static void read_stored(struct result *result, const struct stored_verdict *stor
 		return;
 	struct digest witness = resolve_witness(verdict, arena);
 
-	if (digest_equal(&witness, &stored->witness)) /* the witness of the verdict must be that of its key */
+	if (digest_equal(&witness, &stored->witness)) /* the verdict must have the witness that is in its key */
 		out->verdicts[out->count++] = verdict;
 }
 

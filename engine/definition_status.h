@@ -13,9 +13,9 @@ bool resolve_case(struct result *result, struct case_result *c);
 /* Returns whether a stored verdict counts for the case. Does not change the case. */
 bool resolve_known(struct result *result, const struct case_result *c);
 
-/* Call this after resolve_case was called for every case. Parses completely each verdict of which only the beginning
- * was parsed. If only the beginning of every verdict of the definition was parsed, does nothing: for such a definition,
- * only the status is reported. */
+/* Call this after resolve_case was called for every case. If only the beginning of every case's verdict was parsed,
+ * does nothing, because only the status of such a definition is reported. Otherwise parses all these verdicts
+ * completely. */
 void resolve_read_wholly(struct result *result);
 
 /* Sets the verdict of the case and increments the number of decided cases. */

@@ -15,7 +15,7 @@ struct given {
 	struct queued *work;
 	bool *done;  /* for each job, whether it has a result */
 	int left;    /* the number of jobs without a result */
-	bool second; /* another device lacked memory for this task */
+	bool second; /* this is the second device; the first one lacked memory for this task */
 };
 
 enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed, but still has results to take */, DEVICE_OUT };
@@ -88,7 +88,7 @@ static int room_of(const struct device *device, bool many)
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
 }
 
-/* Of the devices that may get more tasks, returns the device with the fewest tasks per lane. Returns NULL if there is
+/* Of the devices that may get more tasks, returns the device that may get the most (room_of). Returns NULL if there is
  * none. */
 static struct device *free_device(const struct several *s)
 {
@@ -118,7 +118,7 @@ static void wake(const struct several *s)
 	const uint64_t one = 1;
 
 	if (write(s->wake, &one, sizeof one) < 0)
-		return; /* the descriptor is readable already */
+		return; /* the write fails only if the descriptor is readable already */
 }
 
 static void submit(void *self, const struct task *task)

@@ -8,8 +8,8 @@
  * is read, whatever its stat says, because the caller of dataset_some lists only files that have changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
-/* engine/git_index_files.c also uses these functions: if a file in the working tree has the same bytes as git's index,
- * it can be used instead.
+/* engine/git_index_files.c also uses these functions: if a file in the working tree has the same bytes as the blob in
+ * git's index, the file can be used instead of the blob.
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. If `earlier` does not prove the
  *   content, disk_holds reads the file. In this case, it sets `seen` to the file's stat and the time of the read.

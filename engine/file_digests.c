@@ -70,8 +70,8 @@ static bool join_entry(struct file_table *table, const struct file_entry *entry,
 	return true;
 }
 
-/* Visits a record that belongs to no workload file. This function must not use the table of workload files, because
- * another thread may be filling that table. */
+/* Copies a record that belongs to no workload file into the table of its kind or, if it has none, into `others`. This
+ * function must not use the table of workload files, because another thread may be filling that table. */
 static void visit_other(const struct file_entry *entry, void *context)
 {
 	struct file_digests *digests = context;
@@ -94,8 +94,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
  * thread costs more time than the thread saves. */
 enum { APART_FILES = 1000 };
 
-/* The data of the second thread, which reads the records of workload files. The two threads share no data: the
- * second thread allocates in `arena`, and the first thread, which reads all other records, in the arena of struct
+/* The data of the second thread, which reads the records of workload files. The two threads share no data. The second
+ * thread allocates in `arena`. The first thread reads all other records, and allocates in the arena of struct
  * file_digests. */
 struct apart {
 	struct file_table *workloads;
@@ -148,8 +148,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the records of some definitions, of their workload files, and of the blobs that these records name. For each
- * path, the store returns all records whose paths begin with this path. join_entry skips those with longer paths. */
+/* Reads the records of some definitions, of their workload files, truths and approvals, and of the blobs that the
+ * records of the definitions name. For each path, the store returns all records whose paths begin with this path.
+ * join_entry skips those with longer paths. */
 static void read_some(struct file_digests *digests, struct err *err)
 {
 	struct arena scratch = {0};

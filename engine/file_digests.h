@@ -41,8 +41,8 @@ struct blob file_digests_blob(struct file_digests *digests, enum blob_use use, c
 			      struct arena *arena);
 
 /* file_digests_unchanged returns whether the file still has the content that was hashed, and
- * file_digests_blob_unchanged returns whether the blob has had this content all the time. A file on disk is read
- * unless its stat proves that the file is unchanged. Files from git's index cannot change. */
+ * file_digests_blob_unchanged returns whether the blob has kept its content ever since it was hashed. A file on disk is
+ * read unless its stat proves that the file is unchanged. Files from git's index cannot change. */
 bool file_digests_unchanged(struct file_digests *digests, const struct dataset_file *file,
 			    const struct digest *content);
 bool file_digests_blob_unchanged(struct file_digests *digests, const struct blob *blob);

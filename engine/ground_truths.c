@@ -316,8 +316,9 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 }
 
 /* Appends the ground truths of "auto" and "all". If the definition has no op family, "auto" uses first the definition's
- * chain (engine/dataset_truth.h) and then the dataset's own truth. The function of a tag "fi_api:" is used only without
- * an op family: the call cannot pass the constants of the reference, such as the base of rope. */
+ * chain (engine/dataset_truth.h) and then the dataset's own truth. The function that a tag "fi_api:" names is used only
+ * if the definition has no op family, because the call cannot pass the constants of the reference, such as the base of
+ * rope. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)

@@ -1,5 +1,5 @@
-/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries). Chooses the
- * ground truths that a run uses (--ground-truth).
+/* ground_truths - finds the ground truths that this machine has for an op family: `builtin` (reftest's own kernels),
+ * and libraries. Chooses the ground truths that a run uses (--ground-truth).
  *
  * The list of libraries that a Python interpreter has is stored in the cache. The list is queried again only if
  * installed packages or the tables of library calls may have changed. If the list is in the cache, no Python process is
@@ -19,7 +19,7 @@ struct provider_fact {
 	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
 	const char *why;	    /* the reason why the library cannot be used, if `version` is NULL */
 	const struct provider_family {
-		/* Why the library does not support the op family; NULL if it does. */
+		/* why: the reason why the library does not support the op family; NULL if it does */
 		const char *family, *why;
 		bool never;		  /* the library has no kernel for this op family */
 		bool on_request;	  /* `--ground-truth auto` does not use the library for this op family
@@ -30,8 +30,8 @@ struct provider_fact {
 
 /* The value of --ground-truth. */
 struct truth_choice {
-	/* "auto". On a GPU, this is the first available library whose `on_request` is false. On a CPU, it is only
-	 * builtin, which computes in double precision and rounds once. */
+	/* "auto". On a GPU, "auto" means the first available library whose `on_request` is false. On a CPU, it means
+	 * builtin alone, which computes in double precision and rounds once. */
 	bool automatic;
 	bool all;	/* "all": every available library, and also builtin and the dataset's own truth */
 	/* The ground truths that --ground-truth names, in this order. If `automatic` or `all` is true, they are used in

@@ -3,10 +3,10 @@
  *
  * For each case, the check `rows` (docs/verify.md) finds the axes along which the rows are independent. This means that
  * each row of the outputs depends only on the same row of the inputs. If the rows depend on each other in every case,
- * they do so by the nature of the operation, which is no mistake. If the rows along an axis are independent in one case
- * but not in a later case, the reference handles some sizes differently. The check then fails in the later case. If a
- * ground truth decides the later case, the case gets a finding instead. This failure or finding depends on other cases,
- * so it is not written to the store: a stored verdict must not depend on other cases. */
+ * this is a property of the operation and no mistake. If the rows along an axis are independent in one case but not in
+ * a later case, the reference handles some sizes differently. The check then fails in the later case. If a ground truth
+ * decides the later case, the case gets a finding instead. This failure or finding depends on other cases, so it is not
+ * written to the store: a stored verdict must not depend on other cases. */
 #ifndef REFTEST_ENGINE_LEARNT_ROWS_H
 #define REFTEST_ENGINE_LEARNT_ROWS_H
 

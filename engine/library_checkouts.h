@@ -1,13 +1,15 @@
-/* library_checkouts - finds the checkouts of FlashInfer and SGLang that reftest uses like installed libraries. Lists
- * these checkouts in the environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
+/* library_checkouts - finds the checkouts of FlashInfer and SGLang. reftest uses them in the same way as installed
+ * libraries. Lists these checkouts in the environment variable REFTEST_CHECKOUTS, which the processes of the provider
+ * read:
  *
  *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
  *
- * A checkout is in the folder that --repos names, or in a folder that is listed in repos_config.json in the root
- * (`reftest clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the
- * checkout cannot be used. For example, a checkout with local changes cannot be used, because its commit does not
- * identify its code. The provider puts the commit into the version of the ground truth. Each verdict's witness
- * (cache/fingerprint.h) thus contains the commit. */
+ * If --repos is given, the checkouts are in the folder that it names. Otherwise `reftest clone` made the checkouts, and
+ * the file repos_config.json at the root of the dataset lists their folders. With --repos, a checkout is preferred to
+ * an installed library; without --repos, the installed library is preferred. "why" is the reason why the checkout
+ * cannot be used. For example, a checkout with local changes cannot be used, because its commit does not identify its
+ * code. The provider puts the commit into the version of the ground truth. Each verdict's witness (cache/fingerprint.h)
+ * thus contains the commit. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 

@@ -1,7 +1,7 @@
-/* margin_history - reads the margins of a case from the store: the margins of all verdicts on the case's subject,
- * including verdicts from other devices and from other versions of torch, CUDA, the GPU driver and the ground truths.
- * The margin of a verdict is the largest ratio of an error to its bound. If the margin is 1, the largest error is equal
- * to its bound. */
+/* margin_history - reads the margin of every verdict that the store has for the subject of a case (the digest of what
+ * is verified). The verdicts may be from other devices, and from other versions of torch, CUDA, the GPU driver and the
+ * ground truths. The margin of a verdict is the largest ratio of an error to its bound. If the margin is 1, the largest
+ * error is equal to its bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 

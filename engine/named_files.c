@@ -21,7 +21,8 @@ static bool is_path(const char *name, bool in_dataset)
 	return (looks || !in_dataset) && stat(name, &st) == 0;
 }
 
-/* If an existing file belongs to a definition of a dataset, returns this dataset. Otherwise returns NULL. */
+/* If `path` is an existing file of a dataset that belongs to a definition, returns the root of the dataset, and sets
+ * `below` to the path relative to this root. Otherwise returns NULL. */
 static const char *dataset_of(const char *path, const char **below, struct arena *arena)
 {
 	char full[PATH_MAX], unused[PATH_MAX];
@@ -33,7 +34,8 @@ static const char *dataset_of(const char *path, const char **below, struct arena
 	return root != NULL && dataset_definition_path(*below, unused, sizeof unused) ? root : NULL;
 }
 
-/* Returns whether `root`, which was found by a search, is the folder `full`. */
+/* Returns whether the path `root` leads to the folder `full`. `root` may be relative and may contain symbolic links;
+ * `full` is an absolute path without links. */
 static bool is_same_folder(const char *root, const char *full)
 {
 	char whole[PATH_MAX];

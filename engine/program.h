@@ -51,8 +51,8 @@ int program_settings(struct program *program, struct err *err);
 int program_root_by_path(struct program *program, struct err *err);
 /* Opens the kernels libraries. If the cache is open, the cache remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
-/* Makes the sealed copy of the CUDA kernels library. Judges that use a GPU load this copy. This function reports no
- * error. A judge that cannot load the library reports the error. */
+/* Copies the CUDA kernels library to memory that no process can change (base/sealed_library.h). Judges that use a GPU
+ * load this copy. This function reports no error. A judge that cannot load the library reports the error. */
 void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);

@@ -8,7 +8,7 @@
 #include "base/sealed_library.h"
 #include "cache/store.h"
 
-/* If `store` is NULL, the result finds no digests and stores none. */
+/* If `store` is NULL, the returned digest_memory knows no digests and stores none. */
 struct digest_memory remembered_libraries(struct store *store);
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "engine/run_state.h"
 
-/* Returns how many seconds the latest stored verdict of this case took, or 0 if the store has no verdict of this
- * case. */
+/* Returns how many seconds the case took according to its latest stored verdict, or 0 if the store has no verdict of
+ * this case. */
 double remembered_seconds(struct result *result, const struct case_result *c);
 
-/* Returns how many seconds the cases that are submitted but not finished will take on `lanes` lanes, or -1 if this is
- * unknown. `now` is a time of the monotonic clock. */
+/* Returns an estimate of the seconds until all submitted cases are finished if they run on `lanes` lanes, or -1 if this
+ * is unknown. `now` is a time of the monotonic clock. */
 double remembered_seconds_left(const struct run *run, int lanes, double now);
 
 #endif

@@ -346,8 +346,8 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote. `contained` is true if the remote has a verdict under the same
- * key whose reference was fully contained. */
+/* A verdict that is about to be written to the remote. `contained` is true if the remote already has a verdict under
+ * one of its keys, and the reference of that verdict was fully contained by the sandbox. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;
@@ -367,9 +367,9 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 	rival->contained = rival->contained || (verdict != NULL && verdict_is_contained(verdict));
 }
 
-/* Returns whether this verdict, whose reference was not fully contained, would replace a remote verdict whose reference
- * was fully contained. Such a verdict is not written: machines that require containment can use the remote verdict, but
- * could not use the new one. */
+/* Returns whether writing the case's verdict would replace a better verdict in the remote: the reference was not fully
+ * contained when it ran for the new verdict, but was fully contained for the remote verdict. The new verdict is then
+ * not written, because machines that require containment can use the remote verdict, but could not use the new one. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

@@ -51,8 +51,8 @@ static bool is_builtin(const char *name)
 	return name != NULL && strcmp(name, "builtin") == 0;
 }
 
-/* Returns the name and version of builtin if builtin is one of the verdict's ground truths. Otherwise returns a ground
- * truth whose name and version are NULL. */
+/* If the ground truth builtin is one of the verdict's ground truths, returns its name and version. Otherwise both are
+ * NULL in the result. */
 static struct truth builtin_of(const struct verdict *v)
 {
 	struct truth found = {0};
@@ -65,7 +65,8 @@ static struct truth builtin_of(const struct verdict *v)
 	return found;
 }
 
-/* Returns whether the verdict would count on a machine without a GPU, if the machine has this version of builtin. */
+/* Returns whether the verdict would count on a machine that has no GPU, but has this version of the ground truth
+ * builtin. */
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
@@ -82,8 +83,8 @@ static bool through_several(const struct verdict *v)
 	return v->tried_count > 1 || v->all_tried;
 }
 
-/* Adds the key for verdicts on a device class to which several ground truths contributed. If `torch` is NULL, the key
- * applies to any version of torch and of Python. */
+/* Adds the key for verdicts that come from one device class and to which several ground truths contributed. If `torch`
+ * is NULL, the key applies to any version of torch and of Python. */
 static void add_several(struct remote_keys *to, const struct digest *subject, bool all, const char *torch,
 			const char *cuda, const char *python, const char *device_class)
 {
@@ -112,8 +113,8 @@ static void add_own(struct remote_keys *to, const struct digest *subject, const 
 	}
 }
 
-/* Adds the key for this version of builtin and a kind of device ("sm_90", "gpu"). If `builtin->name` is NULL, the key
- * applies to verdicts by any library. */
+/* Adds the key for verdicts by this version of the ground truth builtin on a kind of device ("sm_90", "gpu"). If
+ * `builtin->name` is NULL, the key applies to verdicts by any library. */
 static void add_by(struct remote_keys *to, const struct digest *subject, const struct truth *builtin, const char *kind)
 {
 	add_kind(to, subject, builtin->name != NULL ? builtin->name : "library",

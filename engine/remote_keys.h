@@ -37,8 +37,8 @@ struct remote_keys {
 struct remote_keys remote_keys_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
 /* Returns the keys under which the remote may have a verdict that counts for this run:
- * - the keys of verdicts from this machine's own device class. Such verdicts are by the first of `truths`, or by
- *   several of `truths`. If `truths` is empty, they are verdicts without a ground truth;
+ * - the keys of verdicts from this machine's own device class for which the first of `truths`, or several of `truths`,
+ *   computed the outputs. If `truths` is empty, the keys of verdicts without a ground truth;
  * - if the run accepts verdicts from another device class or from any GPU, the keys of these verdicts. */
 struct remote_keys remote_keys_wanted(const struct policy *policy, const struct digest *subject,
 				      const struct truths *truths);

@@ -36,9 +36,9 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 }
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, only the versions of builtin and of the dataset's own truths are compared. In this case, a
- * verdict by a library counts even if the library is not installed here: it comes from a GPU, and a machine without a
- * GPU cannot compute a better verdict. */
+ * another device class, `w` is compared only if it is the ground truth builtin or one of the dataset's own truths. A
+ * verdict by a library then counts even if the library is not installed here: the verdict comes from a GPU, and a
+ * machine without a GPU cannot compute a better one. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
@@ -53,8 +53,8 @@ static enum lack lack_of_tried(const struct truths *truths, int at, bool own_cla
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
-/* Returns true if no ground truth of the verdict could tell whether the reference is right. If a run has other ground
- * truths than such a verdict, the verdict does not count, and the case runs again. */
+/* Returns true if no ground truth of the verdict could tell whether the reference is right. Such a verdict does not
+ * count if this run has more ground truths to try, or if the verdict is from another device class. */
 static bool could_not_tell(const struct verdict *v)
 {
 	return v->tried_count > 0 && !v->all_tried &&
@@ -181,8 +181,8 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 }
 
 /* If the verdict is from --ground-truth all, lists the ground truths that were installed or removed since it was
- * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" if the verdict is not from
- * --ground-truth all: such a verdict need not have used every available ground truth. */
+ * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" for any other verdict, because without
+ * --ground-truth all, a run need not use every available ground truth. */
 static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	const char *lacks = "", *gone = "";

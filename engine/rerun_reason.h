@@ -48,7 +48,7 @@ enum lack {
 
 struct decision {
 	enum rerun_answer answer;
-	/* The first condition that does not hold for the stored verdict that meets the most conditions. */
+	/* Of the stored verdict that meets the most conditions: the first condition that it does not meet. */
 	enum lack lack;
 	int candidate;   /* index of the stored verdict that counts; -1: none counts */
 	const char *why; /* the reason for the decision: "no verdict for this version of the case is stored", "stored verdict by

@@ -279,8 +279,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		plan_or_finish(result);
 }
 
-/* Submits a case that waited for an equal case, because the equal case was dropped. The other cases that waited for the
- * dropped case now wait for the submitted case. */
+/* Submits a case that waited for an equal case and cannot get its verdict, because the equal case will not finish or
+ * its verdict cannot be shared. Any other cases that waited for the same case now wait for the submitted case. */
 static void run_promoted(const struct waiter *next)
 {
 	struct result *result = next->result;

@@ -57,8 +57,8 @@ int run_open_parts(struct run *run, struct program *program, const struct run_op
 		   const struct run_parts *parts, struct err *err);
 
 /* Makes the run execute its cases on `runner`, which the run does not close. If `runner` is empty, the run opens its
- * own pool. Runs that share one `equal_cases` execute equal cases once and must be closed together. If `equal_cases` is
- * NULL, the run does not share cases with other runs. */
+ * own pool. If several runs use the same `equal_cases`, cases that are equal in these runs are executed only once, and
+ * the runs must be closed together. If `equal_cases` is NULL, the run does not share cases with other runs. */
 void run_lend(struct run *run, struct runner runner, struct equal_cases *equal_cases);
 
 int run_begin(struct run *run, struct err *err);

@@ -13,7 +13,8 @@ static void default_sizes(const struct settings *settings, struct run_options *o
 	options->from_settings |= 1u << SETTING_SIZES;
 }
 
-/* Marks the setting `tolerance` as used, even if options of the command line replace all its bounds. */
+/* Copies the bounds of the setting `tolerance`, and marks the setting as used. The mark is set even if options of the
+ * command line replace all these bounds. */
 static void default_tolerance(const struct settings *settings, struct run_options *options)
 {
 	if (settings->of[SETTING_TOLERANCE].key == NULL)

@@ -25,7 +25,7 @@ struct stat_check {
 /* The first argument of every call is run_files.self. `earlier` is the record that an earlier run stored for the file,
  * or NULL. */
 struct run_files_calls {
-	/* True if the git object name of a file, and not its stat, shows whether the file has changed. */
+	/* True if a changed file is recognised by its git object name, and false if by its stat() result. */
 	bool by_object;
 	/* Returns whether the file still has the content that `earlier` records. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);

@@ -11,8 +11,8 @@
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
-/* Returns how many references run in parallel on device number `number`. --jobs is the sum over all devices; if the sum
- * cannot be divided evenly, the first devices get one reference more. */
+/* Returns how many references run in parallel on device number `number`. --jobs gives the total of all devices. If the
+ * total cannot be divided evenly, each of the first devices runs one reference more than each of the others. */
 static int lanes_of_device(const struct run_options *options, const struct machine_policy *machine, int number, int count)
 {
 	struct job_facts facts = job_facts_here(strcmp(machine->policy.device, "cpu") != 0);

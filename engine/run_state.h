@@ -71,8 +71,8 @@ struct run_options {
 	bool each;
 	/* The functions that query a running watcher; NULL if no watcher is to be queried. A run that queries a watcher
 	 * need not check every file. If `ask_verified` is set, the watcher lists the verified definitions. If
-	 * `ask_rows` is also set, the list also has the number of cases of each of these definitions. If `ask_names` is
-	 * set, it has the names of `ask_count` definitions, and the watcher looks up their paths. */
+	 * `ask_rows` is also set, the list also has the number of cases of each of these definitions. `ask_names` is
+	 * NULL, or an array with the names of `ask_count` definitions, for which the watcher looks up the paths. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
@@ -121,8 +121,9 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	/* In a dry run: at least one case would have to run, but the store has a verdict for some version of some case.
-	 * If `stale` is false and a verdict is missing, the definition was never verified (unknown). */
+	/* In a dry run: at least one case would have to run, but the store has a verdict of at least one case, possibly
+	 * for an older version of the definition. If `stale` is false and a verdict is missing, the definition was
+	 * never verified (unknown). */
 	bool stale;
 	int findings;
 	bool weak;            /* every passed case is weak: outputs that are all zeros would pass as well */
@@ -136,8 +137,9 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). Such a result does not update
-	 * the definition's `latest` records in the store, so these still describe other contents of its files. */
+	/* The result comes from a summary in the watcher's memory (engine/summary_lru.h). The `latest` records in the
+	 * store are not updated for such a result, so they may still refer to verdicts on other contents of the
+	 * definition's files. */
 	bool from_lru;
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	/* `changed` is true, but the file has its old content again, so no watch event will follow. */
@@ -159,9 +161,9 @@ struct result {
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file; valid if `definition` is not NULL */
-	/* The dataset's own ground truths of the definition. The first element is the file in truths/. If `base` is
-	 * set, it is the older version of the reference instead. The second element is the definition's chain. The
-	 * others are its solutions. Valid if `definition` is not NULL. */
+	/* The dataset's own ground truths of the definition. The first element is the file in truths/ or, if
+	 * run_options.base is set, the older version of the reference. The second element is the definition's chain.
+	 * Then come its solutions and, if a solution is verified, the reference. Valid if `definition` is not NULL. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
 	int candidate; /* the number of the solution that is verified, from 1; 0 if the reference is verified */
@@ -169,12 +171,13 @@ struct result {
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth, the approval and
 				* the blobs */
-	/* The time at which the first case was submitted, and the seconds that the cases ran. */
+	/* started: the time at which the first case began to wait for the pool, or 0 if no case had to run; seconds:
+	 * the time from then until all cases were finished */
 	double started, seconds;
 };
 
 /* The writes to the store that are delayed until the end of the run. An urgent run delays all its writes. Other runs
- * delay only the `latest` records of the cases that did not run, because a stored verdict counted. */
+ * delay only the `latest` records of cases for which a stored verdict counted. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */

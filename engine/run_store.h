@@ -8,8 +8,8 @@
 #include "cache/hit_counts.h"
 #include "cache/store.h"
 
-/* The members correspond to the functions in cache/store.h, except `count`: for example, `verdicts` does the same as
- * store_verdicts. The first argument of every call is run_store.self. */
+/* Each member except `count` does the same as the function of this name in cache/store.h: for example, `verdicts` does
+ * the same as store_verdicts. The first argument of every call is run_store.self. */
 struct run_store_calls {
 	int (*verdicts)(void *self, const struct digest *subject, struct arena *arena, const struct stored_verdict **out);
 	enum cache_answer (*latest)(void *self, const char *definition, const char *case_id, struct arena *arena,

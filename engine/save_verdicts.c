@@ -32,8 +32,10 @@ static bool make_put(struct result *result, const char *name, struct case_result
 
 	if (v == NULL || c->test->job == NULL || !c->in_store)
 		return false;
+	/* A verdict that is already in the store needs at most a new `latest` record. It needs none if this record is
+	 * current, or if another attempt follows, which will write the record. */
 	if (!is_new(c) && (result_needs_next_attempt(result) || latest_is_current(result, name, c)))
-		return false; /* only the last attempt, whose op family was not rejected, writes `latest` records */
+		return false;
 	witness_fields(v->ground_truth, verdict_truth_version(v, &result->arena), v->device_class, v->torch, v->cuda,
 		       v->python, &result->arena, &all);
 	if (is_new(c))

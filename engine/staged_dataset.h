@@ -52,8 +52,8 @@ int staged_changed_files(struct staged *staged, struct arena *arena, const char 
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
-	/* Digest of `data`. For a mapped file, it was computed in the same pass as the SHA-256 that was compared with
-	 * the LFS pointer, because the file may change later. */
+	/* Digest of `data`. A mapped file may change later. Its digest was therefore computed in the same pass as the
+	 * SHA-256 that was compared with the LFS pointer, so both describe the same content. */
 	struct digest content;
 	struct buf bytes;	/* the content, if the index has it; owned */
 	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */

@@ -30,7 +30,8 @@ const char *storable_unsteady(const struct definition *definition, bool with_ini
 const char *storable_reached(const char *reached, struct arena *arena);
 
 /* Call this after the cases of a definition have run. `unchanged` is the value of result_unchanged. If `unchanged` is
- * false, sets result->changed, and stores no verdict from this run of the definition. */
+ * false, or if a tensor file was changed before the judge read it, sets result->changed, so that no verdict from this
+ * run of the definition is stored. */
 void storable_after_run(struct result *result, bool unchanged);
 
 /* Returns whether other cases with the same subject may share the verdict. Returns false if the judge rejected a tensor

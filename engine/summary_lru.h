@@ -1,6 +1,6 @@
-/* summary_lru - keeps summaries of definitions for earlier contents of their files, in the memory of a watcher. If `git
- * checkout` restores earlier contents of a definition's files, its result comes from the kept summary, and no file is
- * parsed.
+/* summary_lru - keeps the results of definitions (struct summary) in the memory of a watcher, including results for
+ * earlier contents of their files. If `git checkout` restores earlier contents of a definition's files, the result
+ * comes from the kept summary, and no file is parsed.
  *
  * Keeps at most 2 * SUMMARY_LRU_MOST summaries, and always at least the newest SUMMARY_LRU_MOST. If the summary of a
  * definition was discarded, the definition is parsed, and its cases are looked up in the store. */

@@ -11,8 +11,8 @@
 #include "base/buf.h"
 
 struct meaning {
-	/* the fields, sorted by key; keys are for example "axes.N", "inputs.q", "outputs.C", "constraints.0" and
-	 * "reference" */
+	/* the fields, sorted by key; keys are for example "axes.N", "inputs.q", "outputs.C" and "reference"; the key of
+	 * a constraint is "constraints." and the text of the constraint */
 	struct meaning_field {
 		const char *key, *value;
 	} *fields;

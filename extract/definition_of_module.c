@@ -31,7 +31,8 @@ static void set_value(struct making *m, const char *name, const char *text)
 		m->values.list[m->values.count++] = (struct value){name, text};
 }
 
-/* Replaces each @NAME@ by its value. Returns NULL and sets the error message if a name has no value. */
+/* Returns a copy of the text in which each @NAME@ is replaced by the value of NAME. A name without a value stays as it
+ * is. */
 static const char *filled(struct making *m, const char *text, size_t length)
 {
 	struct buf out = {0};
@@ -64,8 +65,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Sets the message that a degree does not divide a field of the configuration. The message names the field that was
- * read last when the expression was evaluated. */
+/* Sets the error message for a degree of parallelism that does not divide a field of the configuration. The message
+ * names the field that was read last when the expression was evaluated. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;
@@ -83,8 +84,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 		(long long)d->ep, size, m->rule->module, expression);
 }
 
-/* Sets the reason why an expression has no value. Returns DRAFT_ERROR if this is an error, and DRAFT_LEFT_OUT if the
- * model needs no such definition. */
+/* Sets the reason why an expression has no value. Returns DRAFT_ERROR if the configuration or a degree of parallelism
+ * is wrong, and DRAFT_LEFT_OUT if the model needs no such definition. */
 static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;

@@ -389,8 +389,7 @@ static void note_not_covered(struct extraction *e)
 		string_list_add(&e->result->not_covered, arena_string(e->arena, item->valuestring));
 }
 
-/* Checks that the architecture has, for each op_type in the request, at least one rule with this op_type and a
- * template. */
+/* Checks each op_type in the request: at least one rule of the architecture must have this op_type and a template. */
 static int check_op_types(struct extraction *e)
 {
 	char *copy = arena_string(e->arena, e->request->op_types != NULL ? e->request->op_types : ""), *rest = NULL;

@@ -4,7 +4,8 @@
  * degrees and page size. If a definition of the dataset has the same meaning (extract/definition_meaning.h), under
  * whatever name, no new definition is written. Instead, the existing definition gets the model's tag. If a definition
  * of the dataset has the same name but another meaning, the new definition gets the name NAME_v2. Between extract_plan
- * and extract_write, the caller may remove new definitions. extract_write writes all files or none. */
+ * and extract_write, the caller may remove new definitions: it sets extract_file.keep to false. extract_write writes
+ * all files or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 

@@ -268,8 +268,8 @@ static void disagree(struct asking *a, const char *text)
 	string_list_add(&a->out->disagreements, text);
 }
 
-/* Computes the lengths of a rule. Checks that the model file reads each field of the configuration that the lengths
- * depend on. */
+/* Evaluates the axis lengths of a rule, and checks that the model file reads each field of the configuration on which
+ * these lengths depend. */
 static void check_fields(struct asking *a, const struct rule *rule)
 {
 	struct degrees degrees = {.model = a->model, .architecture = a->architecture, .tp = 1, .ep = 1, .page_size = 1};

@@ -1,6 +1,6 @@
-/* sglang_witness - compares the mapping of an architecture (models/architecture.h) with the model file of a checkout of
- * SGLang. The model file shows which layers the architecture has, and which fields of the configuration these layers
- * read.
+/* sglang_witness - compares reftest's mapping of an architecture, which consists of rules (models/architecture.h), with
+ * the model file in a checkout of SGLang. The model file shows which layers the architecture has, and which fields of
+ * the configuration these layers read.
  *
  * The comparison searches the text of the model file, and of the files that the model file imports from
  * sglang.srt.models. It runs no code. A layer is an assignment to `self.NAME`. A layer belongs to a module if NAME

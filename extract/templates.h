@@ -1,8 +1,8 @@
 /* templates - finds the templates of definitions in the folders of op families. kernels/{family}/templates/{name}.json
- * is a definition without a model and without a reference, and {name}.py.in is its reference. In both files, @NAME@
- * stands for an axis value, a constant, or the model's name. In the template of the definition, const axes have no
- * value. Its member "degrees" lists the degrees of parallelism (tp, ep) that every definition made from this template
- * states as tags. The Makefile embeds these files in the program. */
+ * contains a definition that names no model and lacks its reference; {name}.py.in contains the reference. In both
+ * files, @NAME@ stands for an axis value, a constant, or the model's name. In the template of the definition, const
+ * axes have no value. Its member "degrees" lists degrees of parallelism (tp, ep): every definition made from this
+ * template has tags that state these degrees. The Makefile embeds these files in the program. */
 #ifndef REFTEST_EXTRACT_TEMPLATES_H
 #define REFTEST_EXTRACT_TEMPLATES_H
 

@@ -8,9 +8,9 @@
  *
  * A verdict is accepted under the following conditions; all except the last also apply to imported files. The verdict's
  * checksum is valid, and its fields are consistent. If a key is set, the verdict's signature is valid. The sandbox in
- * which the reference ran had no gaps except those that merge_rules.signer allows. In addition, the worker and the
- * verdict must have the same checker digest as this build (fleet/answer.h). If one verdict of an answer is refused, no
- * verdict of this answer is stored, and "refused" says why. */
+ * which the reference ran had no gaps (workers/sandbox/sandbox_gaps.c) except those that merge_rules.signer allows. In
+ * addition, the worker and the verdict must have the same checker digest as this build (fleet/answer.h). If one verdict
+ * of an answer is refused, no verdict of this answer is stored, and "refused" says why. */
 #ifndef REFTEST_FLEET_MERGE_H
 #define REFTEST_FLEET_MERGE_H
 

@@ -41,7 +41,7 @@ static bool is_known(const char *key, const char *const *known)
 	return *known != NULL;
 }
 
-/* Refuses members with unknown names, because a misspelt member that is ignored could select the wrong cases. */
+/* Refuses members with unknown names: if a misspelt member were ignored, the request could select the wrong cases. */
 static int check_members(const struct reading *r, const cJSON *object, const struct json_step *at,
 			 const char *const *known)
 {

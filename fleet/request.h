@@ -40,8 +40,8 @@ struct work_request {
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 
-/* Appends a request for those cases of `result`, the result of a dry run, that would run without --dry-run. If there
- * are no such cases, appends nothing and returns false. */
+/* `result` is the result of a dry run. Appends a request for those of its cases that would run without --dry-run. If
+ * there are no such cases, appends nothing and returns false. */
 bool request_write(struct result *result, struct buf *out);
 
 #endif

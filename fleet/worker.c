@@ -23,7 +23,7 @@
 /* A worker accepts more requests than it can run at once. Every lane (one process that runs references and one that
  * compares) therefore stays busy while answers and new requests are in transit. For each lane, one request runs and one
  * waits (REQUESTS_OF_LANE), and REQUESTS_MORE further requests wait. A worker accepts no more requests than these,
- * because another worker could run them. */
+ * because other workers may be free to run the rest. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;

@@ -25,8 +25,8 @@ struct git_command {
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
 /* Returns the first line on git's standard error that begins with "fatal: " or "error: ", without this prefix. If there
- * is no such line, returns the last line. The result has no line end. The returned text points into `said`, whose text
- * the function changes. Returns "" if git printed nothing on standard error. */
+ * is no such line, returns the last line. The result has no line end. The returned text is a part of `said`, which the
+ * function splits into lines. Returns "" if git printed nothing on standard error. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);

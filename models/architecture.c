@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "kernels_digest.h" /* this header changes with architectures.json, and then make compiles this file again */
+#include "kernels_digest.h" /* changes with architectures.json, so that make then compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "architectures_begin:\n"
@@ -66,8 +66,8 @@ static int descending(const void *a, const void *b)
 	return -strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the longest name of `stems` with which `stem` begins, such as "Mistral" for "MistralSmall". Returns NULL if
- * `stem` begins with none of these names. */
+/* Returns the longest of `stems` that `stem` begins with: for example, "Mistral" for "MistralSmall". Returns NULL if
+ * `stem` begins with none of them. */
 static const char *beginning_of(const char *stem, const char *const *stems, int count)
 {
 	const char *longest = NULL;

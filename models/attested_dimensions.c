@@ -204,7 +204,7 @@ static int64_t tagged_degree(const struct definition *d, const char *prefix)
 	return 0;
 }
 
-/* Of the modules and degrees that were tried, those whose lengths are nearest to the lengths of the definition. */
+/* The module and the degrees, among all that were tried, whose lengths are nearest to the lengths of the definition. */
 struct nearest {
 	int wrong; /* the number of axes whose length in the definition differs from the length in the rule */
 	double distance;
@@ -300,7 +300,7 @@ static bool try_expert_degrees(struct attempt *a, const struct rule *rule, int64
 	return found;
 }
 
-/* Returns the only degree to try, or 0 to try all common degrees. */
+/* Returns the only degree to try, or 0 if all degrees in common_degrees are to be tried. */
 static int64_t chosen_degree(const struct attempt *a, const char *prefix)
 {
 	return a->choice == DEGREES_TAGGED ? tagged_degree(a->d, prefix) : a->choice == DEGREES_ONE ? 1 : 0;

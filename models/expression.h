@@ -1,7 +1,7 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
  * An expression consists of sums, products, exact quotients, parentheses, integers, names, and six functions:
- *   share(n, d)  how many of n heads each of d devices has: n / d, or 1 if d is a multiple of n
+ *   share(n, d)  the number of heads on each device if d devices share n heads: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
  *   blocks(n, m) n / m, which must be an integer: the number of blocks of size m

@@ -44,8 +44,8 @@ class Arena:
 
     @classmethod
     def private(cls, size):
-        """Returns an arena of `size` bytes of this process's own memory. This method makes no system call, because a
-        sandbox forbids memfd_create and shared mappings without a file."""
+        """Returns an arena of `size` bytes of this process's own memory. The memory is a bytearray, because a sandbox
+        forbids memfd_create and shared mappings without a file."""
         arena = cls.__new__(cls)
         arena.id, arena.kind, arena.device, arena.staged, arena.map = None, "host", "cpu", [], bytearray(size)
         return arena

@@ -25,8 +25,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - These rules may leave exactly one input without a parameter, and exactly one parameter without an input or a
-      default. If both have the same position, the input is passed as this parameter."""
+    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input or a
+      default, and both have the same position, then the input is passed as this parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]

@@ -34,9 +34,9 @@ def exercise_product(device, dtype):
 
 
 def settle(device):
-    """Makes this process use as much GPU memory as it will use after it has run a reference. torch allocates workspaces
-    for cuBLAS and cuBLASLt at the first matrix product, and keeps them. Also frees the memory that torch caches,
-    because a runner does the same after each reference."""
+    """Makes this process use as much GPU memory as it will use after it has run a reference, so that process_state.py
+    finds no difference in the memory. torch allocates workspaces for cuBLAS and cuBLASLt at the first matrix product,
+    and keeps them. Also frees the memory that torch caches, because a runner does the same after each reference."""
     if device == "cpu":
         return
     for dtype in (torch.float32, torch.bfloat16):

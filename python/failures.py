@@ -58,9 +58,9 @@ NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No 
 def is_certain(problem, filename, text):
     """Returns true if the reference would fail with any inputs: it uses an undefined name, it returns a wrong number of
     outputs, or its function cannot be called with the inputs as arguments. Returns false for an UnboundLocalError,
-    because it may depend on the inputs whether a local variable has a value."""
+    because the inputs may determine whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, TypeError):  # certain if no line of the reference has run
+    if isinstance(problem, TypeError):  # the call itself failed if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
         return isinstance(problem, WrongCount)

@@ -8,14 +8,14 @@ calls `needs_own` in a process that runs no reference.
 
 For example, a reference needs its own process if it contains one of these:
 
-- Assignments to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
+- Assignments to attributes, because they could replace a function of torch, of Python or of the runner.
 - Attributes that are not in the list ATTRIBUTES. Because the source code does not show which object a variable refers
   to, an attribute in the list is allowed on every object. Each attribute in the list must therefore be harmless on
   tensors, on Python's own values, and on each module that the source code can reach (torch, torch.nn,
   torch.nn.functional, torch.linalg, torch.special, math). tests/isolation.py checks all attributes with torch.
 - Names that begin with two underscores, `global`, `nonlocal`, classes, `try`, and generators that can stay suspended
-  inside a `with`. A reference can therefore change only its own module, which is removed after the reference's last
-  case.
+  inside a `with`. Without these, a reference can change only its own module, which is removed after the reference's
+  last case.
 - Functions that return uninitialised memory (empty, new_empty, resize_, Tensor(…)). Uninitialised memory could still
   contain results of an earlier reference, and a later reference could return these results as its own. Runners on a GPU
   overwrite unused memory between two references, so there the functions in the list UNINITIALISED are allowed.
@@ -57,8 +57,8 @@ BINDABLE = frozenset(("input",))
 
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # contexts of with statements, as in `with torch.no_grad():`
 
-# Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or make
-# torch access memory without checking a number that the reference passes.
+# Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or pass a
+# number with which torch accesses memory without checking it.
 ARGUMENTS_OUTSIDE = frozenset("generator non_blocking out output_size pin_memory sorter".split())
 
 ATTRIBUTES = CONTEXTS | frozenset("""
@@ -170,8 +170,8 @@ def is_context(node):
 
 
 def is_constant(node):
-    """Returns true for numbers, strings, tuples of these, names and attributes (`torch.float32`), and calls of the
-    module math."""
+    """Returns true for numbers, strings, names, attributes (`torch.float32`), calls of functions of the module math,
+    and tuples and arithmetic of these."""
     if isinstance(node, (ast.Constant, ast.Name)):
         return True
     if isinstance(node, ast.Attribute):

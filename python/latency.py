@@ -10,10 +10,10 @@ time, and no "cold" time is measured."""
 
 import time
 
-SECONDS = 1.0  # seconds for all cold runs together, and also for all warm runs
+SECONDS = 1.0  # the time limit in seconds for all cold runs together, and again for all warm runs together
 RUNS = 50  # the maximum number of cold runs, and of warm runs
 LEAST = 3  # the minimum number of cold runs, and of warm runs, unless a single run takes longer than SECONDS
-FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; the cache is smaller
+FLUSH = 256 << 20  # bytes that are written to flush the L2 cache, or twice the size of the cache if that is more
 SPIN = 200_000  # clock cycles for which the GPU is kept busy while the CPU launches the call
 
 

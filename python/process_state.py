@@ -1,6 +1,6 @@
-"""process_state - reads the state of a process that a reference could change for later references. A runner that is
-kept runs several references. runner.py compares the state before and after each of these references, and ends the
-runner if anything differs.
+"""process_state - reads those parts of a process's state that a reference could change, with an effect on later
+references. A runner that is kept runs several references. runner.py compares the state before and after each of these
+references, and ends the runner if anything differs.
 
 This is the second line of defence, because a reference that changes its process on purpose could also change the
 functions of this file. The first line of defence is isolation.py: a reference whose source code could change this state
@@ -15,8 +15,8 @@ import threading
 import types
 import warnings
 
-# Number of bytes by which the memory of a runner may grow, because allocators keep freed memory. With CUDA, 0.5 to 0.7
-# GiB were measured: the driver maps host memory when it loads kernels and libraries.
+# Number of bytes by which the memory of a runner may grow, because allocators keep freed memory. With CUDA, the memory
+# was measured to grow by 0.5 to 0.7 GiB, because the driver maps host memory when it loads kernels and libraries.
 MEMORY_MAX, MEMORY_MAX_CUDA = 512 << 20, 4 << 30
 THREADS_MAX = 4  # number of threads that torch may start in addition to the threads of parallel loops
 

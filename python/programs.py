@@ -1,4 +1,4 @@
-"""programs - loads solutions that consist of several files for runner.py. The files are in Python, or in C++ or CUDA,
+"""programs - loads, for runner.py, solutions that consist of several files. The files are in Python, or in C++ or CUDA,
 which torch's extension builder compiles.
 
 If a message {"load"} has "files", the message has these fields:

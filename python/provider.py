@@ -7,8 +7,8 @@ provider.py --matrix CLASS prints a JSON object: the libraries that can be used 
 "sm_90"), and the reasons why other libraries cannot be used. With --matrix, provider.py does not import these
 libraries.
 
-Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines the form
-of these tables.
+The files libraries/{flashinfer,sglang,fla,torch,fi_api}.py contain tables that say how each library is called;
+libraries/common.py defines the form of these tables.
 
 The pool sends requests. If the shared memory of a request is a memfd, its descriptor is sent with the request:
 
@@ -26,8 +26,8 @@ Messages to the pool:
   user.
 - {"doing": null} reports that the preparation has ended.
 - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
-  answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
-  the definition's. "prepared" is how many of the allowed seconds the preparations took.
+  answer with results. "coarse" lists the tolerances of the outputs, or is null if the library computes as precisely as
+  the definition. "prepared" is how many of the allowed seconds the preparations took.
 - {"unavailable": message} is the answer if the library does not support the case; the message says why.
 - {"failed": message, "accident", "fatal", "not_built"} is the answer after an exception. "accident" is true if the
   cause of the failure is transient. "fatal" is true if this process cannot be used again. "not_built", which may be
@@ -57,7 +57,9 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 # The largest accepted relative error of a gradient: the root mean square of the error divided by the root mean square
 # of the gradient. flash-linear-attention uses the same value in its tests/ops/test_gated_delta.py.
 GRADIENT_RATIO = 0.02
-SIGN_DRAWS = 4  # number of draws of random signs; one draw is too few for a gradient of two elements
+# How many times coarse_gradients draws random signs. With one draw, its estimate for a gradient of only two elements
+# would depend too much on chance.
+SIGN_DRAWS = 4
 MESSAGE_MAX = 2000  # characters; the maximum length of an exception's message
 
 # If the message of an exception contains one of these texts, the cause is a transient problem of this machine, and not

@@ -32,7 +32,7 @@ class Sandbox:
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # whether each child has its own PID namespace
         self.has_folders = bool(self.layers & TMP)  # whether each child has its own /tmp in memory
-        if self.has_folders:  # set once for all children, so that no child has to copy pages of memory
+        if self.has_folders:  # set once, before the forks: a child that sets it would have to copy memory pages
             set_folder(self.folder)
 
     def before_fork(self):

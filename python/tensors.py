@@ -39,7 +39,8 @@ def as_cpu(value):
 
 
 def as_strided(value):
-    """Returns a copy of a tensor that is not contiguous: the copy uses every second element of its memory."""
+    """Returns a non-contiguous copy of a tensor, which uses every second element of its memory. Returns empty and 0-D
+    tensors, and all other values, unchanged."""
     if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
         return value
     memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
@@ -50,8 +51,8 @@ def as_strided(value):
 
 
 def tuples_apart(values, known):
-    """Returns a copy of `values` in which each tuple of tensors NAME is replaced by its elements, which are called
-    "NAME[0]" and so on. A tuple whose name is in `known` is not replaced."""
+    """Returns a copy of `values` in which the elements of each tuple or list of tensors replace the tuple; the elements
+    of the tuple NAME are called "NAME[0]" and so on. A tuple whose name is in `known` is not replaced."""
     apart = {}
     for name, value in values.items():
         if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
@@ -62,8 +63,8 @@ def tuples_apart(values, known):
 
 
 def fits(spec, value):
-    """Does the value have the dtype of the input `spec`, and the lengths of those axes of the input whose lengths are
-    known?"""
+    """Can this be the value of the input `spec`? A tensor must have the dtype of the input, the same number of axes,
+    and the same length on each axis whose length is known."""
     if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
@@ -83,8 +84,8 @@ def taken_instead(specs, values, missing):
     """Returns {input: [name, why]} for the inputs in `missing` that the code returned under another name: `name` is
     this other name, and `why` is the reason why its value is taken for the input. `values` contains, by name, the
     returned values whose names are not names of inputs. The reasons, which are tried in this order:
-    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). If this
-      is true for several values of the input, or for several inputs of the value, the reason is not used.
+    - "name": one of the two names is a part of the other, and the value has the input's form (dtype and shape). This
+      reason is not used if it holds for several values and the same input, or for several inputs and the same value.
     - "form": among the tensors that are not yet assigned to an input, only one has the input's form, and no other
       missing input has this form.
     - "order": several missing inputs have the same form, and equally many tensors of this form are not yet assigned.

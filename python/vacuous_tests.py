@@ -204,9 +204,10 @@ class File:
         return any(part in name for part in COMPARING) or ("compare" in name and not assigned)
 
     def catcher(self, node):
-        """Returns the except clause that catches a failed assertion at the node and continues. Ignores clauses that
-        raise an exception, fail the test or compare. Also ignores the clauses of a `try` whose `else` block fails the
-        test, because such a test expects an exception."""
+        """Returns the except clause of a `try` statement that catches a failed assertion and lets the test continue.
+        Ignores clauses that contain a comparison (such as `raise` or a call that makes the test fail) or end the
+        process. Also ignores the clauses of a `try` whose `else` block makes the test fail, because such a test expects
+        an exception."""
         for clause in node.handlers:
             if clause.type is None or names_any(clause.type, CAUGHT):
                 break
@@ -220,8 +221,8 @@ class File:
         return clause
 
     def idle(self, statement, function):
-        """Returns None if `statement`, a comparison in `function`, can make the test fail. Otherwise returns the reason
-        why it cannot, and true if this reason is a finding even in a test that has other comparisons."""
+        """Returns None if `statement`, a comparison in `function`, can make the test fail. Otherwise returns a pair:
+        the reason why it cannot, and whether this reason is a finding even in a test that has other comparisons."""
         if statement in self.unreached:
             return "never reaches this comparison, so the test passes whatever the reference computes", True
         node, suppressed, clause = statement, False, None

@@ -1,17 +1,18 @@
 """zygote - the process that imports torch once and forks the processes that run references (class Child of runner.py).
 It runs no reference.
 
-Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
+The pool (workers/pool/zygote.c) and the zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
   the sandbox that protect every child, as bits of workers/sandbox/sandbox.h
 - -> {"fork": slot, "group": bool, "reads": bool} with two or three descriptors: the child's socket, the pipe for the
   child's output and, if "group" is true, a file of the child's control group; the child writes "0" to this file to join
-  the group. If "reads" is true, the child is a reader
-- <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
+  the group. If "reads" is true, the child is a reader: it parses source code and runs no reference
+- <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is the child's number in the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child remains a zombie, so that its pid
   is not reused
-- -> {"reap": pid} after which the zygote reaps this child"""
+- -> {"reap": pid, "number"}: the zygote reaps this child; "number" is the pool's number of the child
+- <- {"gone": number} if the reaped child had its own PID namespace; all processes of this namespace have ended"""
 
 import ctypes
 import os
@@ -70,7 +71,7 @@ class Zygote:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
-                if child.keeper > 0:  # the PID namespace and all its processes have ended
+                if child.keeper > 0:  # the child's PID namespace and all processes in it have ended
                     self.channel.send({"gone": message["number"]})
 
     def fork(self, slot, grouped, reads):

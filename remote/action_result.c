@@ -71,8 +71,8 @@ static struct message get_bytes(struct message *from, uint64_t length)
 	return part;
 }
 
-/* Reads the next field. Returns its number, and sets `value` or `bytes`. Returns 0 at the end of the message, or if the
- * message is invalid (`bad`). */
+/* Reads the next field. Returns the field's number, and sets `value` or `bytes`. Returns 0 at the end of the message.
+ * If the message is invalid, sets `from->bad` and returns 0. */
 static uint64_t get_field(struct message *from, uint64_t *value, struct message *bytes)
 {
 	if (from->left == 0 || from->bad)

@@ -116,7 +116,7 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 	return text;
 }
 
-/* Returns a line with the ids of the cases that differ, without the case `shown`; or "". */
+/* Returns a line with the ids of the other cases that differ besides `shown`, or "" if there are none. */
 static const char *other_cases(const struct result *result, const struct case_result *shown, struct arena *arena)
 {
 	const char *text = "";

@@ -11,7 +11,7 @@ enum behaviour {
 	BEHAVIOUR_UNKNOWN,  /* some case could not be compared, and no case is BEHAVIOUR_CHANGED */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds, but some values differ */
 	BEHAVIOUR_SAME,     /* every output has the same values with both references */
-	BEHAVIOUR_TEXT,     /* only text differs, but neither schema nor code, so no case ran */
+	BEHAVIOUR_TEXT,     /* schema and code are the same; only other text differs, so no case ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,
 	BEHAVIOUR_COUNT

@@ -4,7 +4,7 @@
 
 #include "engine/definition_files.h"
 
-/* Returns whether the case was diagnosed, and the diagnosis does not contain the mistake `says`. */
+/* Returns true if the case has a diagnosis that does not contain the mistake `says`. */
 static bool contradicts(const struct verdict *v, const char *says)
 {
 	if (v == NULL || v->status != STATUS_FAILED || !v->diagnosed)

@@ -57,7 +57,7 @@ static void add_name(struct buf *out, const char *path)
 	buf_json_bytes(out, name, strlen(name) - strlen(".json"));
 }
 
-/* Returns the number of cases that ran in this run. (Only the verdicts of cases that ran name a device.) */
+/* Returns the number of cases that ran in this run. (If a verdict has no device, its case did not run.) */
 static int cases_run(const struct result *result)
 {
 	int run = 0;

@@ -4,9 +4,9 @@
 
 #include "base/unsafe_character.h"
 
-/* Escapes text for a workflow command. A command ends at the end of its line, so '%', CR and LF are written as %25, %0D
- * and %0A. In a property, ':' and ',' would end the value, so they are escaped, too. Other unsafe characters become
- * visible escapes. */
+/* Escapes text for a workflow command. A command ends at the end of its line, so CR and LF are written as %0D and %0A.
+ * '%' begins such an escape, so it is written as %25. In a property, ':' and ',' would end the value, so they are
+ * escaped, too. Other unsafe characters become visible escapes. */
 static void put(struct buf *out, const char *text, bool property)
 {
 	char escape[ESCAPE_MAX];

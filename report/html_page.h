@@ -1,7 +1,7 @@
 /* html_page - writes a run as one HTML page that needs no network. The page is report/page.html with the data of the
- * run as JSON in a script element. Text from the dataset never becomes markup, because '<', '>' and '&' are escaped in
- * the JSON, and the script of the page inserts text only as text. The script has lists of the names of all statuses:
- * GROUPS (their colours) and SEVERITY (their order). tests/unit/test_html_page.c compares them with
+ * run as JSON in a script element. Text from the dataset never becomes markup: '<', '>' and '&' are escaped in the
+ * JSON, and the script of the page inserts strings only as text nodes, never as HTML. The script has lists of the names
+ * of all statuses: GROUPS (their colours) and SEVERITY (their order). tests/unit/test_html_page.c compares them with
  * dataset/verdict.c. */
 #ifndef REFTEST_REPORT_HTML_PAGE_H
 #define REFTEST_REPORT_HTML_PAGE_H

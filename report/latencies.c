@@ -13,7 +13,7 @@ struct shown {
 	char text[32];
 };
 
-/* Writes a time with three digits and its unit. */
+/* Writes a time with three significant digits and a unit. */
 static struct shown show_seconds(double seconds)
 {
 	static const struct unit {

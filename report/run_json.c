@@ -128,8 +128,8 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, "}");
 }
 
-/* Writes the hidden constants. If a verdict contains the value of a constant, writes this value, because it was
- * measured when the case ran. */
+/* Writes the hidden constants (numbers that no field of the definition contains, such as an epsilon). If a verdict
+ * contains the value of a constant, writes this value, because it was measured when the case ran. */
 static void json_constants(struct buf *out, const struct result *result)
 {
 	const struct cases *made = result->made;

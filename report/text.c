@@ -234,7 +234,7 @@ static double worst_margin(const struct result *result)
 }
 
 /* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that did not run
- * because an equal case, whose verdict they get, ran in this run. */
+ * themselves, because they share the verdict of an equal case that ran in this run. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
@@ -543,8 +543,8 @@ static const char *without_place(const struct result *result)
 }
 
 /* Returns the cause of a failure: the diagnosis or, if there is none, the message of the result. If the result has
- * neither, returns for the first failed case the region of its wrong elements, or its message. The caller uses only the
- * first line of the text. */
+ * neither, returns the region of the wrong elements in the first failed case or, if no region is known, the message of
+ * this case. The caller uses only the first line of the text. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];

@@ -40,7 +40,7 @@ enum checkout_status checkout_status_read(const char *name)
 /* The data that all steps share. */
 struct work {
 	const struct checkout_request *request;
-	struct git_command git;	 /* git.folder is the partial folder of a clone, or the checkout */
+	struct git_command git;	 /* git.folder: during a clone, the partial folder; otherwise the checkout */
 	const char *path, *partial;
 	int lock;		 /* the locked descriptor */
 	struct arena *arena;

@@ -4,11 +4,11 @@
  * checked out, so that the final folder never contains an incomplete clone. If this process is killed, the next call
  * continues in the partial folder, and does not repeat a complete download.
  *
- * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
- * and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite them. While files
- * are replaced, the file `.git/reftest-update` names the old and the new commit. If this process is killed during that
- * time, the next call finishes the update. If a file then differs both from its old and from its new version, somebody
- * else changed the file, and the call fails.
+ * An update never touches local changes. A checkout is updated only if HEAD is on the cloned branch, the branch has no
+ * local commits, and no tracked file differs from HEAD. Untracked files are safe, because git refuses to overwrite
+ * them. While files are replaced, the file `.git/reftest-update` names the old and the new commit. If this process is
+ * killed during that time, the next call finishes the update. The call fails if a file then differs from both its old
+ * and its new version, because somebody else must have changed it.
  *
  * During a clone or an update, the file `.NAME.lock` is locked. The git processes also hold this lock, because they may
  * end a moment after this process. */

@@ -15,8 +15,9 @@
 #include "base/err.h"
 
 enum tool_runner {
-	TOOL_COMMAND, /* a new process runs the command */
-	TOOL_VERIFIER /* a process that keeps its runners alive between calls runs the command (cli/serve_verifier.h) */
+	TOOL_COMMAND, /* the command runs in a new process */
+	TOOL_VERIFIER /* the command runs in a process that keeps its runners alive between calls
+		       * (cli/serve_verifier.h) */
 };
 
 enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };

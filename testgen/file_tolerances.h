@@ -1,7 +1,7 @@
-/* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
- * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. An update without the
- * option does not change the bounds in a test file: `verify`, `watch` and git hooks update test files, but do not have
- * the option. */
+/* file_tolerances - writes the bounds of `reftest generate --tolerance` to test files. A generated test file contains
+ * them as the tuple TOLERANCES below its imports. conftest.py applies these bounds in the same way as `reftest verify
+ * --tolerance`. An update without this option keeps the bounds that a test file has. This is needed because `verify`,
+ * `watch` and git hooks also update test files, but have no such option. */
 #ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
 #define REFTEST_TESTGEN_FILE_TOLERANCES_H
 

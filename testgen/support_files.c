@@ -59,8 +59,8 @@ const char *shipped_name(int index)
 	return index <= LIBRARIES ? libraries[index - 1].name : NULL;
 }
 
-/* Appends conftest.py, which is the concatenation of its parts. Of each part except the first, omits the lines before
- * the first line that begins with "# ---- ". */
+/* Appends conftest.py, which is the concatenation of its parts. Omits the first lines of each part except the first
+ * part: the lines before the first line that begins with "# ---- ". */
 static void conftest_text(struct buf *out)
 {
 	static const char rule[] = "\n# ---- ";
@@ -75,7 +75,7 @@ static void conftest_text(struct buf *out)
 	}
 }
 
-/* The tables of libraries (python/libraries/) are not formatted like generated files. Therefore each table gets
+/* The files from python/libraries/ are not formatted like generated files. Therefore the copy of each begins with
  * comments that make the formatters and linters of the dataset's repository ignore it. */
 void shipped_text(int index, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /* support_files - contains the Python files that all generated tests use. The files are embedded in the program. One of
  * them is conftest.py, which is the concatenation of the parts that support_files.c lists: the files in
- * python/testing/, and python/arguments.py, which the runner also loads. The other files are the tables of libraries in
- * python/libraries/; make writes their list to build/libraries.inc. */
+ * python/testing/, and python/arguments.py, which the runner also loads. The other files are those in
+ * python/libraries/, which compute ground truths with libraries; make writes their list to build/libraries.inc. */
 #ifndef REFTEST_TESTGEN_SUPPORT_FILES_H
 #define REFTEST_TESTGEN_SUPPORT_FILES_H
 

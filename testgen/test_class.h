@@ -1,5 +1,6 @@
 /* test_class - collects the data of a generated test class from a definition and its op family: roles, modes, sizes,
- * edge cases, hidden constants, tolerance rules, and the inputs that the operation may write to. */
+ * edge cases, hidden constants (numbers such as an epsilon that no field of the definition contains), tolerance rules,
+ * and the inputs that the operation may write to. */
 #ifndef REFTEST_TESTGEN_TEST_CLASS_H
 #define REFTEST_TESTGEN_TEST_CLASS_H
 

@@ -287,7 +287,8 @@ static void write_cases(const struct definition *d, const char *attribute, const
 	buf_text(out, "    )\n");
 }
 
-/* Writes RUNS, which lists for each size the set of input values (1 or 2) of each run. */
+/* Writes RUNS. For each size, RUNS has a tuple with one element per run of the reference: 1 for a run on the first set
+ * of input values, 2 for a run on the second set. */
 static void write_runs(const struct test_class *c, struct buf *out)
 {
 	static const char *const sets[JOB_RUNS_COUNT] = {[JOB_RUNS_ALL] = "(1, 2, 1)", [JOB_RUNS_BOTH] = "(1, 2)",
@@ -327,7 +328,7 @@ static void write_scalar(enum dtype dtype, double value, struct buf *out)
 }
 
 /* Writes OMITTED and DEFAULT_NUMBERS, which list additional cases of the last small size. Each case either omits one
- * optional input, or passes one Python scalar as the number that means "use the default". */
+ * optional input, or passes for one Python scalar the number that means "use the default". */
 static void write_repeats(const struct test_class *c, struct buf *out)
 {
 	write_tuple("OMITTED", c->omitted, c->omitted_count, out);

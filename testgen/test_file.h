@@ -24,7 +24,7 @@
 struct test_size {
 	const char *label;   /* "small", "medium" or "large", or the name of an edge case */
 	const int64_t *axis; /* one value for each axis of the definition */
-	enum job_runs runs;  /* the runs of a case of this size */
+	enum job_runs runs;  /* the sets of input values on which the reference runs at this size */
 };
 
 struct test_constant {
@@ -40,11 +40,11 @@ struct test_role {
 /* An input that the operation may write to. */
 struct test_left {
 	const char *input;
-	const char *output;	    /* the output that must equal the input's final values, or NULL */
+	const char *output;	    /* the output whose values the input must have after the call, or NULL */
 	bool may_keep;		    /* the input may also keep its old values */
 };
 
-/* A Python scalar, and the number that means "use the default" according to the scalar's description. */
+/* A Python scalar, and the number that, according to the scalar's description, means "use the default". */
 struct test_number {
 	const char *input;
 	enum dtype dtype;
@@ -91,7 +91,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
 /* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if the order of
- * the classes differs, or if test_file_write did not write one of the bodies. */
+ * the classes differs, or if one of the bodies was not written by test_file_write. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

@@ -29,8 +29,8 @@ struct update_options {
 	const char
 	    *print; /* a file such as "test_gemm.py" whose new text is only printed; NULL: update the files */
 	/* Hand-written files in which no test can fail ("tests/references/test_x.py", from vacuous_tests.vacuous). A
-	 * definition whose only test file is in this list counts as a definition without a test. Used only with
-	 * `check`, because `verify` and `watch` do not look for such files. */
+	 * definition whose only test file is in this list counts as a definition without a test. Only `reftest
+	 * generate` looks for such files; it passes them together with `check`, to count the definitions. */
 	const char *const *vacuous;
 	int vacuous_count;
 	/* With `check`: files that `generate --replace-vacuous` would remove. They count as removed. The paths are
@@ -50,10 +50,10 @@ struct update_result {
 			  * are out of date) */
 	int definitions; /* number of definitions checked */
 	/* The numbers of definitions:
-	 * - with_test: with a class that is up to date, or with a hand-written test file
-	 * - hand_written: with a hand-written test file
-	 * - stale: with a class that is out of date
-	 * - without: without a class */
+	 * - with_test: definitions with a class that is up to date, or with a hand-written test file
+	 * - hand_written: definitions with a hand-written test file
+	 * - stale: definitions with a class that is out of date
+	 * - without: definitions without a test */
 	int with_test, hand_written, stale, without;
 	int invalid; /* number of unreadable definitions, plus dataset.problem_count */
 	int refused; /* number of files that differ but were left unchanged */

@@ -158,8 +158,8 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
-	/* With lists of removed or vacuous files, the records of hand-written files are not used, because a record does
-	 * not say whether its file is in these lists. */
+	/* A record does not say whether its file is in the lists of removed or vacuous files. Therefore no record is
+	 * used if there are removed files, and no record of hand-written files is used if there are vacuous files. */
 	if (r->options->removed_count > 0 || (r->options->vacuous_count > 0 && note->counts[1] > 0))
 		return false;
 	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
@@ -382,8 +382,8 @@ static const char *hint(const struct file_update *r, const char *file)
 	    r->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, TESTS_FOLDER, file);
 }
 
-/* Returns whether an old version of reftest generated this text, with helper functions above the classes. The tests of
- * such a file call functions that the current conftest.py lacks. */
+/* Returns whether the text is from an old version of reftest, which wrote helper functions above the classes. The tests
+ * of such a file call functions that the current conftest.py lacks. */
 static bool is_outdated(const char *text, size_t length)
 {
 	static const char line[] = "\n    GROUND_TRUTHS = (";
@@ -585,8 +585,9 @@ static void write_text(const struct file_update *r, const struct group *group, c
 	buf_free(&body);
 }
 
-/* Returns whether writing `text` may delete tests of a definition: `text` lacks a class of the current file, or reftest
- * did not write the current file, so that it does not show which classes the new file must have. */
+/* Returns whether writing `text` may delete tests of a definition. This is the case if `text` lacks a class of the
+ * current file. It may also be the case if the current file is missing or was not written by reftest: the file then
+ * does not show which classes are needed. */
 static bool may_lose(const struct file_update *r, enum file_answer there, const struct buf *old, enum owner owner,
 		     const struct buf *text)
 {

@@ -23,9 +23,9 @@ struct questions {
 	struct buf lines;
 };
 
-/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL and
- * counts the definitions whose names occur in the text of the test file: adds their number to `names`, and sets `named`
- * to the last of them. */
+/* Finds the definition that the test file `file` is named after, and returns its element of `files`. If there is none,
+ * returns NULL and counts the definitions whose names occur in the text of the test file: adds their number to `names`,
+ * and sets `named` to the last of them. */
 static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
 					      const struct buf *text, const struct dataset_file **named, int *names)
 {
@@ -42,8 +42,8 @@ static const struct dataset_file *named_after(const struct dataset_file *files, 
 	return NULL;
 }
 
-/* Returns the definition after which a test file is named, or else the only definition whose name occurs in the file.
- * Returns NULL if there is no such definition, or if it is not checked out. */
+/* Returns the definition that a test file is named after or, if there is none, the only definition whose name occurs in
+ * the file. Returns NULL if there is no such definition, or if it is not checked out. */
 static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
 					     const char *file, const struct buf *text)
 {

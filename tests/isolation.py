@@ -358,8 +358,8 @@ def overwritten_memory():
 
 
 def print_overwritten():
-    """Prints two lists of tensor sizes, before and after a call of overwrite_freed_memory(). For the sizes in a list,
-    an uninitialised tensor contains values of freed tensors."""
+    """Finds the sizes for which an uninitialised tensor contains values of freed tensors. Prints these sizes before
+    and after a call of overwrite_freed_memory(), as two lists."""
     import runner
 
     def shown():

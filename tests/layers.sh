@@ -3,10 +3,10 @@
 # breaks a rule. The script then plants a violation of each kind in a copy of the sources, and checks that each
 # violation is found.
 #
-# - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
-# watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
-# - An op family is a module. No other file of kernels/ includes a file from the family's folder, and the family
-# includes no file from another family's folder.
+#   - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
+#     watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
+#   - An op family is a module. No other file of kernels/ includes a file from the family's folder, and the family
+#     includes no file from another family's folder.
 #   - There is no cycle of includes. This rule counts x.c, x.h, x_internal.h and x.cuh as one file, and x.cu (the CUDA
 #     code) as a second file.
 #   - An #include of a file of reftest states the path from the root, "module/noun.h". If x.c has an x.h of its own, x.c

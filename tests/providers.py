@@ -31,8 +31,8 @@ WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_i
                   "is_config_namespace_published", "set_server_args"}
 # {function that returns an object: the object's class in the same module}
 OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}
-# Recorded functions that no row of a table calls. on_import of a table wraps such a function, and only the library
-# itself calls it.
+# Recorded functions that no row of a table calls. Only the library itself calls such a function; a table's on_import()
+# replaces the function by a wrapper.
 UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}
 
 
@@ -55,7 +55,7 @@ def load(name, path):
 def stand_in(name, takes, called, role):
     """Returns a stand-in for a function of a module or, with the role "method" or "__init__", for a function of a
     class."""
-    signature = recorded.signature(takes)  # removes **words from the signature, because it accepts unknown keywords
+    signature = recorded.signature(takes)  # the next line removes **words, which would accept unknown keywords
     signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD])
     last = role if role == "__init__" else re.split("[.:]", name)[-1]
     itself = 0 if role == "function" else 1
@@ -473,8 +473,9 @@ def empty_launched(torch, common, tables):
 
 
 def experts_misread(torch, common, tables):
-    """Yields tables that misinterpret mixtures of experts of two kinds, which no starter definition has: the numbers of
-    groups are inputs, or the first axis of the scales of hidden states is the token."""
+    """Yields tables that misinterpret one of two kinds of mixtures of experts that no starter definition has. In the
+    first kind, the numbers of groups are inputs. In the second kind, the first axis of the scales of hidden states is
+    the token."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
 
     def usual(request, inputs):
@@ -519,7 +520,8 @@ def last_call(row, call):
 
 def chosen_misread(torch, common, tables):
     """Yields tables that misinterpret an input with the ids of the chosen experts. In the first check, one chosen
-    expert is on another device. In the second check, the weights of each expert have factors."""
+    expert is on another device. In the second check, further inputs give each expert a factor for each of its weight
+    matrices (up, gate and down)."""
     (given,) = starters(torch, common, {"moe"}, "routed")
     rows = dict((table.name, row) for table, row in rows_for(tables, given))
 
@@ -573,7 +575,7 @@ def chosen_misread(torch, common, tables):
         w1, w2 = args[3:5] if name == "flashinfer" else args[1:3]
         half = w1.shape[1] // 2
         found = [float(x.float().mean()) for x in (w1[:, :half], w1[:, half:], w2)]
-        if found != ([2, 4, 8] if name == "flashinfer" else [4, 2, 8]):  # sglang expects the gate's half first
+        if found != ([2, 4, 8] if name == "flashinfer" else [4, 2, 8]):  # sglang expects the gate's weights first
             yield "%s: factors %s" % (name, found)
 
 
@@ -640,7 +642,7 @@ def outputs_mistaken(torch, common, tables):
     if answers("kv8_d128_ps16", "page", "flashinfer", twice("cache_other")) != [2, 1]:
         yield "page"
     module_of("flashinfer.gdn_decode").gated_delta_rule_decode_pretranspose = lambda *args, **words: (
-        torch.ones(2), torch.full((2,), 2.0))  # two inputs of the same shape
+        torch.ones(2), torch.full((2,), 2.0))  # two results of the same shape
     if answers("decode", "gdn", "flashinfer", reversed_outputs) != [2, 1]:
         yield "gdn"
     call = starters(torch, common, {"gqa_ragged"}, "causal")[0].call(reversed_outputs)
@@ -658,8 +660,8 @@ def outputs_mistaken(torch, common, tables):
 
 
 def numbers_misread(torch, common, tables):
-    """Yields rows that ignore a number of a definition, or that pass a number in a form to which the library gives
-    another meaning. For example, a row must replace a top-k of 0 by the size of the vocabulary."""
+    """Yields rows that ignore a number that a definition gives, or pass the number in a form that the library
+    interprets differently. For example, a row must replace a top-k of 0 by the size of the vocabulary."""
 
     def asked(table, family, part, change):
         starter = starters(torch, common, {family}, part)[0]

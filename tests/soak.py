@@ -239,9 +239,9 @@ def compare_files(build, tree, work):
 
 def rest(build, tree, work, state, heard):
     """Waits until the watcher is idle, and repairs definitions that do not parse. Returns the number of generated
-    files, and the names of the files that differ from the output of `generate`. Before the comparison, saves one
-    definition, so that the last edit is no deletion. After the deletion of a generated file, the watcher checks all
-    generated files again. This check would hide that the watcher missed an earlier update."""
+    files, and the names of the files that differ from the output of `generate`. If a generated file is deleted, the
+    watcher checks all generated files again, which could hide that it missed an earlier update. Therefore the last edit
+    before the comparison is always the save of a definition."""
     for patience in (2, 6):  # the second attempt waits longer, because a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])

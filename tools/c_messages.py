@@ -29,7 +29,7 @@ WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # functions whose literal
 WORDS = 5
 LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words is not shown; the format that prints its result is shown instead
+SCRAP = 2  # the text of a format with fewer words is shown only within the format that prints this text
 
 
 class Name:
@@ -62,7 +62,7 @@ def unescape(literal):
 
 def tokens_of(source):
     """Splits C code into tokens, and joins adjacent literals. A macro between two literals, such as PRId64 in "%"
-    PRId64 " bytes", counts as the letter of a conversion."""
+    PRId64 " bytes", is replaced by "d", the letter of a printf conversion."""
     source = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m[0].count("\n"), source, flags=re.M)
     found, line = [], 1
     for match in TOKEN.finditer(source):
@@ -351,8 +351,8 @@ class Source:
         return None
 
     def note_printers(self, arguments, stored):
-        """Adds an element to self.printers for each value that a printf-like call prints. Does the same for each call
-        among its arguments."""
+        """Adds an element to self.printers for each value that a printf-like call prints. Then does the same for the
+        calls inside the arguments of this call."""
         whole = call(arguments)
         form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))
         for place, argument in enumerate(arguments):
@@ -383,8 +383,8 @@ class Source:
 
 def framed(message, name, place, local, shared):
     """The function `name` gets `message` as argument number `place`. Returns the longer text within which this
-    function, or a function to which it passes the argument, prints `message`. If there is no longer text, returns
-    `message`."""
+    function, or a function to which it passes the argument, prints `message`. If the message is not printed
+    within a longer text, returns `message` unchanged."""
     for _ in range(6):
         function = local.get(name) or shared.get(name)
         if function is None or place is None or place >= len(function.parameters):

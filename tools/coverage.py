@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""coverage - reports which lines and branches the default cases reach in each op family's oracle, the code that
-computes its ground truth. `make coverage` builds the instrumented programs and runs this script.
+"""coverage - reports, for each op family, which lines and branches of its oracle the default cases reach. The oracle is
+the C code that computes the ground truth. `make coverage` builds the instrumented programs and runs this script.
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
@@ -14,8 +14,8 @@ report leaves out:
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 - code that runs only if op_case.mistake is set (to find the cause of a failure): code under a condition such as `if
   (c->mistake == SWAPPED)`, and functions that only such code calls
-- branches of other lines that compare op_case.mistake, if these branches are reached only in a second run of
-  BUILD/tests/coverage/oracles, which has the same inputs but sets op_case.mistake (docs/coverage.md)
+- on other lines that compare op_case.mistake: the branches that are reached only if op_case.mistake is set. To find
+  them, BUILD/tests/coverage/oracles runs a second time with the same inputs and op_case.mistake set (docs/coverage.md)
 
 If a line or one of its branches is not reached, tests/coverage/explained.tsv must give a reason. If the reason is
 missing, or if a line with a reason is reached completely, the script prints the line and exits with status 1.
@@ -43,7 +43,7 @@ COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|
 CHECKS = re.compile(r"(^|_)check(_|$)")  # matches the functions that check workload inputs
 MISTAKE = re.compile(r"mistak")
 COMPARES = re.compile(r"mistake (==|!=|<|>)")
-# Matches a comparison that can be true only if op_case.mistake is set, that is, not NO_MISTAKE (0).
+# Matches a comparison that can be true only if op_case.mistake is set (differs from NO_MISTAKE, which is 0).
 HAS_MISTAKE = re.compile(r"\(*[\w.>-]*mistake (== (?!\w*NO_MISTAKE\b|0\b)|>= (?!0\b)|> |!= (\w*NO_MISTAKE|0)\b)")
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
@@ -145,8 +145,8 @@ class Names:
 def mistake_lines(text, start, end):
     """Returns two sets of lines of a function. The lines of the first set run only if op_case.mistake is set: they are
     indented below a condition that HAS_MISTAKE matches, or are in a case of `switch (…mistake)` before its `default`.
-    The lines of the second set contain these conditions and switches: all their branches except one are reached only if
-    op_case.mistake is set."""
+    The lines of the second set contain these conditions and switches. On each of these lines, all branches except one
+    are reached only if op_case.mistake is set."""
     mistaken, asking, until, switch = set(), set(), None, None
     for number in range(start + 1, end + 1):
         line = text[number - 1].strip()
@@ -260,9 +260,9 @@ def is_shared(path):
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or has an unreached branch.
     `branches` has one character per branch: 1 if the branch is reached, 0 if it is not, and x if it is reached only
-    with op_case.mistake set. If the line never runs, `branches` is "-". `shared` is true if several op families share
-    the line, and the line and each of its branches are reached by at least one of these families (with or without
-    op_case.mistake)."""
+    with op_case.mistake set. If the line never runs, `branches` is "-". `shared` is true if the line is in code that op
+    families share, and if other families reach whatever this family does not reach (the line or some of its branches),
+    with or without op_case.mistake."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if 0 not in counts:

@@ -12,7 +12,7 @@ one() { # one TARGET: runs one target; xargs below starts this script with the w
 		seeds=$(mktemp -d)
 		# libFuzzer measures elapsed time. Elapsed time equals processor time here, because each job has its own
 		# processor.
-		# shellcheck disable=SC2046 # the corpus is one word or none
+		# shellcheck disable=SC2046 # unquoted: if there is no corpus, no argument is passed
 		FUZZ_TARGET=$1 "$program" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
 			-artifact_prefix="fuzz-$1-" "$seeds" $([ ! -d "$corpus/$1" ] || echo "$corpus/$1") &&
 			rm -r "$seeds"
@@ -34,5 +34,5 @@ fi
 if [ "$wanted" = all ]; then
 	wanted=$(sed -n 's/^    {"\([a-z0-9_]*\)", feed_.*/\1/p' tests/fuzz/targets.c)
 fi
-# shellcheck disable=SC2086 # one word a target
+# shellcheck disable=SC2086 # unquoted: each target is a word
 printf '%s\n' $wanted | xargs -P "$jobs" -I TARGET "$0" "$engine" "$program" TARGET "$seconds" one

@@ -4,16 +4,18 @@
 # are:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
-#   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
-#                      are whole SHA-256 digests of the files themselves
+#   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries;
+#                      each digest is the complete SHA-256 of the file
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over testgen/, python/libraries/, python/arguments.py and the parts of conftest.py
-#   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
+#   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges the
+#                      outputs of all families (for_checker)
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover
 #   obj/sources        the object files of the program and its libraries
 #   obj/settings       the C compiler and its flags
-#   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
+#   obj/settings_cuda  the CUDA compiler and its flags; in a separate file, so that C files are not recompiled if only
+#                      these settings change
 #
 # The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that one of these
 # digests covers is edited, stored verdicts are no longer used, and reftest verifies again. Each digest of ops.inc
@@ -39,9 +41,10 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 # files cannot change a verdict: they only measure time, or only write or send messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_seconds.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
-# Units of kernels/core/ that the function shared() leaves out. Most of them are in the lists above. The other four
-# cannot change a verdict: `cuda` only writes messages, `published` only has constants, which are part of the
-# fingerprints anyway, `mistakes` only finds the cause of a failure, and `coverage` only reports what a dataset covers.
+# Units of kernels/core/ (see units() below) that the function shared() leaves out. Most of them are in the lists above.
+# The other four cannot change a verdict: `cuda` only writes messages, `published` only has constants, which are part of
+# the fingerprints anyway, `mistakes` only finds the cause of a failure, and `coverage` only reports what a dataset
+# covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
@@ -58,7 +61,7 @@ matched() {
 	set -f # the shell must not replace a pattern by the files that match it
 	for pattern in $*; do
 		set +f
-		# shellcheck disable=SC2086 # a pattern
+		# shellcheck disable=SC2086 # unquoted: the shell expands the pattern
 		if [ -z "$(sources $pattern)" ]; then
 			echo "tools/generate.sh: no source matches '$pattern'. Correct the lists in tools/generate.sh: otherwise" \
 				"old verdicts stay valid after an edit of a source that has moved." >&2
@@ -96,8 +99,8 @@ units() {
 		grep -vxF "$(printf 'core/%s\n' $not_shared)" || true
 }
 
-# shared FOLDER: prints the files that an op family shares with some other families. A family that includes a header of
-# a unit depends on every file of this unit, and on every unit whose headers these files include.
+# shared FOLDER: prints the files that the op family in this folder shares with other families. A family that includes a
+# header of a unit depends on every file of this unit, and on every unit whose headers these files include.
 shared() {
 	known='' files='' found=$(units "$1"/*)
 	while [ "$found" != "$known" ]; do

@@ -11,7 +11,7 @@ NAMES. The caller "providers" means the tables in python/libraries/, which tests
 If the wheel of a library is given, the record of this library is replaced; other records stay. A changed record means
 that the library's API has changed. If a wheel lacks a name in NAMES, the script fails. If the missing name is marked
 "optional", the script only reports it, because the table itself checks whether the library has the name. Some
-parameters cannot be read from the source: those that a function collects in **words, and those of a class that is
+parameters cannot be read from the source: those that a function collects in **kwargs, and those of a class that is
 created when its module is imported. NAMES then has the parameters in parentheses after the name of the function or
 class; the script records these parameters, and only checks that the function or class exists.
 
@@ -200,7 +200,7 @@ def signatures(name, node):
 
 
 def asked():
-    """Returns {module:name: callers}, as listed in NAMES. A caller of a class also counts as a caller of the class's
+    """Returns {"MODULE:NAME": callers}, as listed in NAMES. A caller of a class also counts as a caller of the class's
     methods plan and run."""
     return {name.partition("(")[0]: [word for word in words if word != "optional"]
             for name, *words in map(str.split, NAMES.splitlines())}
@@ -212,13 +212,13 @@ def optional():
 
 
 def trusted():
-    """Returns {module:name: parameters} for the lines of NAMES that have parameters in parentheses."""
+    """Returns {"MODULE:NAME": parameters} for the lines of NAMES that have parameters in parentheses."""
     names = (line.split()[0] for line in NAMES.splitlines() if "(" in line)
     return {name: ", ".join(words.rstrip(")").split(",")) for name, _, words in (one.partition("(") for one in names)}
 
 
 def look_up(wheel, name):
-    """Returns {module:name: parameters} of a function, a class, or one method of a class. Returns {} if the wheel has
+    """Returns {"MODULE:NAME": parameters} of a function, a class, or one method of a class. Returns {} if the wheel has
     no such name."""
     module, _, attribute = name.partition(":")
     owner, _, method = attribute.partition(".")

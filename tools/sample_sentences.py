@@ -31,7 +31,7 @@ import c_messages
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
 PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # matches the beginning of a Python program
-NEAR = 400  # at most this number of characters is printed of the text or code beside a sentence
+NEAR = 400  # the maximum number of characters that are printed of the text or code beside a sentence
 SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # matches commands of shell scripts
 # generated files, and tables of figures
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")

@@ -6,12 +6,12 @@
 #   tools/setup.sh [--tests]      installs the missing packages
 #   tools/setup.sh --tests PART   installs only a part of them: debian (the Debian packages, which are all that a
 #                                 compilation needs), torch (.venv) or tools (.venv-tests)
-#   tools/setup.sh --missing      only lists the missing packages of a build, and always fails (make calls it when a
-#                                 compilation fails)
+#   tools/setup.sh --missing      only lists the missing packages that a compilation needs, and always fails (make calls
+#                                 it when a compilation fails)
 #
-# For each program or library that reftest needs, the script tests whether it works, even if it does not come from a
-# Debian package. The script uses the names of Debian packages only to install what is missing. torch is looked up in
-# the interpreter's metadata, because importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv,
+# For each program or library that reftest needs, the script tests whether it works; it need not come from a Debian
+# package. The script uses the names of Debian packages only to install what is missing. torch is looked up in the
+# interpreter's metadata, because importing torch takes two seconds. The interpreter is $REFTEST_PYTHON, else .venv,
 # else python3, as in reftest itself.
 set -eu
 cd "$(dirname "$0")/.."
@@ -179,9 +179,9 @@ install_packages() {
 	}
 }
 
-# cpu_index: prints the option with which pip installs the CPU build of torch, whose size is a tenth of the CUDA
-# build's. Prints nothing if there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if
-# the user has pip settings, which take precedence.
+# cpu_index: prints the option with which pip installs the CPU build of torch, which is a tenth as large as the CUDA
+# build. Prints nothing if there is an NVIDIA driver, if the package index of the CPU build cannot be reached, or if the
+# user has pip settings, which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0

@@ -1,5 +1,5 @@
-"""wheel_hook - puts the files that `make` built into a wheel, at the paths that `make install` uses: the program in
-bin/, the libraries and the Python files in lib/reftest/, the manual page and the completions in share/.
+"""wheel_hook - adds the results of `make` to a wheel, at the paths that `make install` uses: the program in bin/, the
+libraries and the Python files in lib/reftest/, the manual page and the completions in share/.
 
 The program finds its files relative to itself, so an installed wheel works in any virtual environment. The libraries are
 copied as they are, because the program accepts only libraries whose digests are compiled into it.

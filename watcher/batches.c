@@ -194,7 +194,7 @@ static void follow_linked(const struct batches *session, const struct dataset_fi
 			session->follow(files[i].path, session->follow_context);
 }
 
-/* Starts to check the files that have hard links. If such a file is written under another name, in another folder,
+/* Starts to check the files that have hard links. If a program writes to such a file through a link in another folder,
  * inotify reports nothing for the dataset's folder. */
 static void follow_hard_links(const struct batches *session, const struct dataset *dataset)
 {
@@ -489,8 +489,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets `paths` to the paths of the definitions in a batch whose results came from summaries in memory
- * (engine/summary_lru.h) and not from the store. The paths are sorted and without duplicates. Returns their number. */
+/* Finds the definitions of a batch that got their results from summaries in memory (engine/summary_lru.h) and not from
+ * the store. Sets `paths` to the sorted paths of these definitions, without duplicates, and returns their number. */
 static int lru_paths(const struct batch *batch, struct arena *arena, const char ***paths)
 {
 	int most = 0, found = 0, kept = 0;
@@ -511,8 +511,8 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 }
 
 /* Starts a low-priority batch for the definitions whose results came from summaries in memory. These results are
- * already reported. But in the store, the table `latest`, which `cache export` reads, still describes older contents of
- * the files of these definitions. The batch looks up the verdicts in the store and updates this table. */
+ * already reported. But the store's table `latest` still describes older contents of these definitions' files, and
+ * `cache export` reads this table. The batch looks up the verdicts in the store and updates the table. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};

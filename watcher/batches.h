@@ -2,10 +2,9 @@
  * together, in one or more runs (engine/run.h).
  *
  * This module prints the events of its batches with watcher/watch_output.h and starts the command of --exec after each
- * batch. All batches share one pool of worker processes, and the cases of a small batch run first, so that a definition
- * that a user has just saved does not wait for the thousand cases of a `git checkout`. If the files of a definition
- * change again while its batch is running, the definition moves to a newer batch. Only the newest content is
- * reported. */
+ * batch. All batches share one pool of worker processes. The cases of a small batch run first: a definition that a user
+ * has just saved then does not wait for the thousand cases of a `git checkout`. If the files of a definition change
+ * again while its batch is running, the definition moves to a newer batch. Only the newest content is reported. */
 #ifndef REFTEST_WATCHER_BATCHES_H
 #define REFTEST_WATCHER_BATCHES_H
 
@@ -41,8 +40,8 @@ struct batches {
 	bool warm;                     /* keep runners ready in the pool while no case runs */
 	struct batch *first;           /* the list of batches, the oldest first */
 	int64_t begun;                 /* the highest batch number so far */
-	/* `follow` is called before a file is read that is in a folder that is not always watched, or that has hard
-	 * links. */
+	/* Before this module reads a file that has hard links, or whose folder is not always watched, it calls
+	 * `follow`. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
 	struct digest context;         /* digest of everything on which the verdicts depend, except files */

@@ -14,8 +14,8 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Parses `text`, which has one line "CASES PATH" for each verified definition. CASES is the number of its cases.
- * Returns false if the text is malformed or does not have exactly `most` lines. */
+/* Parses `text`, which has one line "CASES PATH" for each verified definition. CASES is the number of the
+ * definition's cases. Returns false if the text is malformed or does not have exactly `most` lines. */
 static bool read_rows(char *text, int most, struct arena *arena, struct up_to_date *out)
 {
 	struct up_to_date_row *rows = arena_array(arena, (size_t)most, sizeof *rows);

@@ -10,9 +10,9 @@
  * A single save starts a burst only if many batches are running.
  *
  * The first changes of a git command or a burst are put into a batch without delay. Later changes are collected for
- * DEBOUNCE_MS and then added to the open batch together. Adding changes one by one would take longer: each addition
- * needs a transaction, which takes as long as the work on ten files. The caller passes the current time to the
- * functions. The only system calls of this module are those that check git's lock. */
+ * DEBOUNCE_MS and then added to the open batch together. Adding changes one by one would take longer, because each
+ * addition needs a transaction of the store, and a transaction takes as long as the work on ten files. The caller
+ * passes the current time to the functions. The only system calls of this module are those that check git's lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 

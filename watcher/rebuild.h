@@ -1,5 +1,5 @@
-/* rebuild - runs make when a source below kernels/ changes, in the checkout in which this program was built. If make
- * builds a new program or library, `watch` must restart.
+/* rebuild - watches the sources below kernels/ in the checkout in which this program was built, and runs make when one
+ * of them changes. If make builds a new program or library, `watch` must restart.
  *
  * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. If this program
  * loaded the new library, it would store verdicts of its own old code with the digest of the new sources. Therefore

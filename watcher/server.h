@@ -15,7 +15,7 @@
  * detects the file only if its content has changed.
  *
  * The watcher holds an flock on a lock file beside the socket. The kernel releases the lock when the watcher dies, so a
- * socket without a locked file is stale. */
+ * socket is stale if its lock file is not locked. */
 #ifndef REFTEST_WATCHER_SERVER_H
 #define REFTEST_WATCHER_SERVER_H
 

@@ -26,8 +26,8 @@ struct watch {
 	struct rebuild rebuild;
 	struct settings_change settings;
 	struct arena arena;
-	double noticed;   /* when the oldest of the changes that are in no batch yet was detected; 0: there is no such
-			   * change */
+	double noticed;   /* the time at which the oldest change that is not yet in a batch was detected; 0: there is
+			   * no such change */
 	int generation;   /* the last seen value of watcher_generation, which grows when another directory replaces the
 			   * root */
 	bool restart;     /* this process must be replaced: make has rebuilt the program, or the settings have

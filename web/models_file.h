@@ -19,8 +19,8 @@ enum { MODELS_FILE_BYTES = 16 << 20 };
 enum models_file_change {
 	MODELS_FILE_ERROR = -1, /* the parser does not accept the file, and `err` says where */
 	MODELS_FILE_SAME,	/* the entry already has these modules, byte for byte */
-	MODELS_FILE_REPLACED,	/* the modules of the old entry were replaced or, if it had no modules, the whole
-				 * entry */
+	MODELS_FILE_REPLACED,	/* the modules of the old entry were replaced; if it had no modules, the whole entry was
+				 * replaced */
 	MODELS_FILE_ADDED /* a new entry was added after the last one */
 };
 

@@ -151,8 +151,9 @@ static void add_definition(struct builder *b, int at, const char *name)
 	node->definitions[node->definition_count++] = name;
 }
 
-/* Adds a definition to the modules whose rules compute the lengths of its axes. A module that only some implementations
- * of the model have gets the definition only if no other module fits. Returns whether a module fits. */
+/* Adds a definition to each module whose rule gives the lengths of the definition's axes. If a module exists only in
+ * some implementations of the model, the definition is added to it only if no other module fits. Returns whether a
+ * module fits. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;

@@ -3,7 +3,7 @@
  *
  * "tree" in models/architectures.json has the modules that all architectures share, and how often each occurs in a
  * model. The rules of an architecture name modules below the shared ones: for example, "self_attn.qkv_proj" is below
- * "self_attn". A definition belongs to each module whose rule computes the lengths of the definition's axes. The name
+ * "self_attn". A definition belongs to each module whose rule gives the lengths of the definition's axes. The name
  * of a module is the last part of its path, or the whole path if two modules have the same last part. */
 #ifndef REFTEST_WEB_MODULE_TREE_H
 #define REFTEST_WEB_MODULE_TREE_H

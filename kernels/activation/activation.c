@@ -104,8 +104,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* Each row is computed independently of the other rows (rows_of_size). Of the var axes before the last axis, the last
- * one gets the number of rows, and the others get the length 1. */
+/* Each row is computed independently of the other rows (rows_of_size). The last var axis before the columns gets the
+ * number of rows. The other var axes get the length 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -205,7 +205,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. SHAPES + s: the function of shape s (enum shape) is applied to the gate
+/* The mistakes that the oracle simulates. SHAPES + s: the function of shape s (enum shape) is applied to the gate
  * instead of the definition's activation. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
@@ -239,8 +239,8 @@ static double shaped(int shape, double x)
 	}
 }
 
-/* Computes output i of a row as a reference with the mistake op_case.mistake does. The row has `half` gates and `half`
- * factors. */
+/* Computes output i of a row as a reference that makes the mistake op_case.mistake computes it. The row has `half`
+ * gates and `half` factors. */
 static double mistaken(const struct op_case *c, const double *row, int64_t half, int64_t i)
 {
 	double gate = row[i], up = row[half + i];

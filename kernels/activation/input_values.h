@@ -18,7 +18,7 @@
  * gate is half the gate, which float16 represents exactly. A reference that computes this activation in float16 is
  * therefore correct.
  *
- * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The values of silu are small,
+ * For silu, rows with row % 16 == 9 have gates from -32 to -16 and factors up to 2^40. The values of silu are small,
  * but their products with the factors are large. A reference that rounds the sigmoid of a gate in these rows to 0 is
  * therefore wrong. If a tensor is float16, or if the activation is gelu, rows with row % 16 == 9 are like ordinary
  * rows: for gates from -32 to -16, silu is 0 in float16, and the terms of gelu cancel.

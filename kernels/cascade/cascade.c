@@ -35,8 +35,8 @@
 
 enum { PARALLEL_FROM = 1 << 20 }; /* if a case has fewer elements, one thread is faster than several */
 
-/* Returns true if the axes of `arg` are the first `count` axes of `like`, without axis number `without` (-1: with all
- * of them). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like`, except axis number `without` (-1: no
+ * exception). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -126,8 +126,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* One case has BLOCK_TOKENS tokens, a multiple of the usual block sizes of kernels. Another case has MOST_TOKENS
- * tokens, one more than such a multiple. So is MOST_STATES. A case with MOST_STATES states for each token has
- * FEW_TOKENS tokens. */
+ * tokens, one more than such a multiple. MOST_STATES is also one more than such a multiple. A case with MOST_STATES
+ * states for each token has FEW_TOKENS tokens. */
 enum { FEW_TOKENS = 16, BLOCK_TOKENS = 256, MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_STATES = 257 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -261,8 +261,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Returns the index in s of state `i`, for one head of one token. In v, the elements of this state begin at the
- * returned index times `width`. */
+/* Returns the index of the element of s that belongs to state `i`, for one head of one token. In v, the elements of
+ * this state begin at the returned index times `width`. */
 static int64_t place(const struct cascade_extent *e, bool many, int64_t token, int64_t head, int64_t i)
 {
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
@@ -307,7 +307,7 @@ static bool empty_is(struct op_variation *v, const struct op_mistake *mistake)
 	return any;
 }
 
-/* The mistake raises each log-sum-exp below op_mistake.by to op_mistake.by. */
+/* The mistake replaces each log-sum-exp that is below op_mistake.by with op_mistake.by. */
 static bool all_least(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct op_mistake s = *mistake, other = *mistake;

@@ -9,8 +9,8 @@
  *   3, 4    the chosen state is empty: -infinity, weight 0.
  *   5       all states: 3 + noise / 16, so that all weights are nearly equal.
  *   6       all states: 200 + 4 * noise; powers of two overflow unless the maximum is subtracted first.
- *   8       the chosen state is -40960, the others are 512 * j below it for j from 1 to 8; powers of two underflow,
- *           even if a reference subtracts max(-10000, the largest s).
+ *   8       the chosen state is -40960, and each other state is 512 * j below it, with a random j from 1 to 8; powers
+ *           of two underflow, even if a reference subtracts max(-10000, the largest s).
  *   9       all states: 24 * noise; some weights are below the precision of float32.
  *   10      all states except the chosen one are empty. v is uniform on [-2^18, 2^18) ([-2^15, 2^15) if v is float16):
  *           the output is the chosen state's v, which is large.
@@ -87,7 +87,7 @@ struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads, width;
-	int loud;     /* v is multiplied by 2^loud if only one state is not empty (row 10 of the table) */
+	int loud;     /* v is multiplied by 2^loud if all states except one are empty (row 10 of the table) */
 	int64_t turn; /* the row of the table at the head of this file that applies to token 0, head 0 */
 	int state; /* the number of the state that the tensor contains; -1: the tensor contains all states */
 	int masked; /* are elements NaN where the mask is false? */
@@ -111,7 +111,7 @@ static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which only one state is not empty */
+enum { CASCADE_LONE = 10 }; /* the row of the table at the head of this file in which all states except one are empty */
 
 /* Returns the log-sum-exp s of a state, from noise and from row `kind` of the table at the head of this file. */
 HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t state, int64_t states, float noise)
@@ -157,7 +157,7 @@ HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t to
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
 }
 
-/* Computes element `index` of v or s from its random bits, if the operation reads the element. */
+/* Computes element `index` of v or s from its random bits. The element must be one that the operation reads. */
 HOST_DEVICE static inline float cascade_read(const struct cascade_fill *f, int64_t index, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);

@@ -1,6 +1,6 @@
-/* compare_by_dtype - converts the bytes of each dtype to numbers, for kernels/core/compare_tensors.cu only. It
- * converts one element exactly to double or, if float represents every value of the dtype, 16 bytes at a time to
- * float. */
+/* compare_by_dtype - converts the bytes of each dtype to numbers, for kernels/core/compare_tensors.cu only. It converts
+ * a single element to double (exactly, except int64 above 2^53). If float represents every value of the dtype, it also
+ * converts 16 bytes at a time to float. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 
@@ -62,7 +62,8 @@ static __host__ __device__ constexpr int64_t bytes_of(int64_t elements) /* dtype
 
 /* Converts a pack (16 bytes) of a dtype to floats. `lanes` is the number of elements in a pack. `lanes` is 0 if float
  * cannot represent all values of the dtype; each element is then processed in double. `magnitude` is a mask of all bits
- * of a word except the sign bits. If all bits in the mask are 0, all elements in the word are zero. */
+ * of a word except the sign bits. If all bits of a word that are in the mask are 0, all elements of the word are
+ * zero. */
 template <enum dtype D> struct form {
 	static constexpr int lanes = 0;
 };

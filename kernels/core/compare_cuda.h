@@ -1,11 +1,12 @@
 /* compare_cuda - compares two tensors on a GPU in one pass, as kernels/core/compare_tensors.h describes. Only for .cu
  * files.
  *
- * The result equals the CPU's result within the following limits. Hits and counts are exact: if float is too inaccurate
- * for a pair, the pair is compared in double. Sums have a relative error of at most 1e-6, and have the same bits in
- * every run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently
- * if their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin
- * is the ratio of the worst element. The margin is above 1 if and only if an element misses. */
+ * The result equals the CPU's result within the following limits. The verdict on each element (pass or fail) and all
+ * counts are exact: if float is too inaccurate for a pair, the pair is compared in double. Sums have a relative error
+ * of at most 1e-6, and have the same bits in every run on the same GPU. The values of the five worst elements are
+ * exact. The GPU may rank two elements differently from the CPU if their ratios |r - g| / bound differ by less than
+ * 1e-6, or if both ratios are outside of float's range. The margin is the ratio of the worst element. The margin is
+ * above 1 if and only if an element fails. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 #define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 

@@ -12,7 +12,7 @@
 
 enum {
 	THREADS = 256,
-	WARPS = THREADS / 32, /* must be more than SUMS */
+	WARPS = THREADS / 32, /* at least SUMS + 2: in tell_all, SUMS warps add up the sums, and two do other work */
 	BLOCKS = 2,           /* number of blocks per multiprocessor; with more blocks, too few registers would be left
 			       * for outstanding loads */
 	TERMS = 64,           /* number of elements of a chunk that a thread sums in float */
@@ -21,8 +21,8 @@ enum {
 	LISTED = 1024,        /* length of shared.list, whose elements are runs (compare_worst.cuh) */
 };
 
-/* An upper bound of the relative error of a score in float. |r - g|, the bound, and the reciprocal of the bound each
- * have a relative error of at most 2^-23. */
+/* An upper bound of the relative error of a score, |r - g| / bound, that is computed in float. The relative errors of
+ * |r - g|, of the bound, and of the bound's reciprocal are each at most 2^-23. */
 static constexpr float score_error = 0x1p-20f;
 
 /* The range of sums of squares for which float is accurate enough: if the sums of squares of a thread's elements are in
@@ -109,8 +109,9 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 }
 
 /* `peaks` contains five chunks of each warp. Writes the five worst of all these chunks to out[0 … 4], the worst first.
- * All threads of the block call this function. Thread first + i ranks chunk i: it counts the elements of `peaks` that
- * are greater. Two elements can be equal only if both are 0. The result is visible to other threads after a barrier. */
+ * All threads of the block call this function. Thread first + i ranks the chunk peaks[i]: it counts the elements of
+ * `peaks` that are greater than peaks[i]. Two elements can be equal only if both are 0. The result is visible to other
+ * threads after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;
@@ -151,7 +152,8 @@ static __device__ __forceinline__ void count(struct shared *shared, enum count w
 
 /* A pair of elements as doubles. The rule is evaluated as on the CPU, without contraction into fused multiply-add. */
 struct pair {
-	double r, g, diff, bound; /* diff: |r - g|, exact also for int64 that doubles cannot represent */
+	double r, g, diff, bound; /* diff: |r - g|; for int64, computed with integers, because a double
+				   * cannot represent all of them */
 };
 
 template <enum dtype D> static __device__ __forceinline__ struct pair pair_at(const struct task &task, int64_t index)
@@ -256,9 +258,9 @@ static __device__ __forceinline__ void examine(struct shared *shared, struct pai
 		count_odd(shared, p);
 }
 
-/* Processes a chunk in double. This function is for chunks that are not on the fast path: chunks of unaligned tensors,
- * of wide dtypes, or with rules that is_plain rejects, and the incomplete last chunk. Returns the largest score that
- * this thread found. */
+/* Processes a chunk in double. This function is for chunks that are not on the fast path: all chunks if a tensor is
+ * unaligned, if float cannot represent all values of the dtype, or if is_plain rejects the rule; otherwise, only an
+ * incomplete last chunk. Returns the largest score that this thread found. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, struct shared *shared, int64_t first)
 {
@@ -279,9 +281,10 @@ static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, s
 	return peak;
 }
 
-/* Processes some packs of this thread again, in double. Bit k of `again` selects pack k of the chunk. If `strange` is
- * true, adds all results of these packs except the zero hits. Otherwise, adds only the misses. `first` is the first
- * element that this thread processes in the chunk. Returns the largest score of the selected packs. */
+/* Processes some packs of this thread again, in double. Bit k of `again` selects pack k of the chunk. `strange` is true
+ * if float is too inaccurate for the sums of this thread's elements (is_in_range). The function then adds all results
+ * of these packs except the zero hits, which the caller counts. Otherwise, it adds only the misses. `first` is the
+ * first element that this thread processes in the chunk. Returns the largest score of the selected packs. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,
                                                       uint32_t again, bool strange)

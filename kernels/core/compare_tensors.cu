@@ -1,10 +1,10 @@
-/* compare.cu - compares two tensors on a GPU in one pass at memory bandwidth.
+/* compare_tensors - compares two tensors on a GPU in one pass at memory bandwidth.
  *
  * At memory bandwidth, there is time for about 25 instructions per element. Elements are therefore processed in float,
  * in packs of 16 bytes. If float is not accurate enough, elements are processed again in double, as on the CPU
  * (examine_packs). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range,
  * the thread recomputes all its results for the chunk. If |r - g| of an element is very near the element's bound, the
- * thread recounts only the misses of the element's pack.
+ * thread recounts only the misses of the pack that contains the element.
  *
  * Worst elements. If every element were compared with a list of the worst elements, the time would depend on the data:
  * with ties, random data or slowly growing errors, the list changes often. Instead, the tensor is divided into chunks
@@ -23,9 +23,9 @@
  * up the sums of all pieces. All additions have a fixed order, so every run on the same GPU gives the same bits. The
  * last block writes the result directly to pinned host memory. A comparison is a single launch, without memset or copy.
  *
- * Rejected alternatives: per-warp atomics on global sums (30 us at 2^26 elements, and a different order every run); a
- * second kernel for the reduction; the same number of elements for every block (the slowest multiprocessor took 15 %
- * longer than the mean); cp.async into shared memory (no faster than registers). */
+ * Rejected alternatives: per-warp atomics on global sums (they cost 30 us at 2^26 elements, and every run adds in a
+ * different order); a second kernel for the reduction; the same number of elements for every block (the slowest
+ * multiprocessor took 15 % longer than the mean); cp.async into shared memory (no faster than registers). */
 #include "kernels/core/compare_cuda.h"
 
 #include <cuda/atomic>
@@ -59,7 +59,8 @@ template <enum dtype D> struct zero_count {
 
 /* Compares and counts two 16-bit floats at a time, as float16. This is correct for bfloat16, too: in both dtypes, the
  * larger of two non-negative numbers has the larger bit pattern. `limit` is below the bit pattern of float16's
- * infinity. The counts are also float16 numbers, which represent all integers up to 2048. */
+ * infinity. A bfloat16 number whose bits are a NaN in float16 is therefore above the limit, and the comparison
+ * correctly does not count it. The counts are also float16 numbers, which represent all integers up to 2048. */
 struct zero_count_pairs {
 	__half2 hits;
 
@@ -122,8 +123,8 @@ template <enum dtype D> struct share {
 	}
 };
 
-/* Returns the number of scores above 1, or -1 if a score is so near 1 that its float does not show whether the exact
- * score is above 1. */
+/* Returns the number of scores above 1. Returns -1 if a score is infinite, or so near 1 that its float does not show
+ * whether the exact score is above 1. */
 template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
 	int clear = 0, maybe = 0;
@@ -394,8 +395,8 @@ static __device__ __forceinline__ uint32_t close_piece(const struct task &task, 
 
 /* --- the end of a block ------------------------------------------------------------------------------------------- */
 
-/* Stores the counts, maxima and worst chunks of a warp in shared memory. Compares the maxima by their bit patterns,
- * which have the same order as non-negative doubles. */
+/* Stores the counts, maxima and worst chunks of a warp in shared memory. Compares the maxima as integers: the bit
+ * patterns of non-negative doubles have the same order as the doubles. */
 static __device__ void tell_block(struct shared *shared, struct course course)
 {
 	int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -470,9 +471,9 @@ static __device__ bool tell_all(const struct task &task, uint32_t number, struct
 
 /* --- the last block ----------------------------------------------------------------------------------------------- */
 
-/* Every piece has several sums. In the last block, warp s adds up sum number s of all pieces. Each lane loads the sums
- * of SUMS_AHEAD pieces before it adds up any of them. */
-enum { SUMS_AHEAD = 25 }; /* enough for three pieces in each of 264 blocks */
+/* Every piece has several sums. In the last block, warp s adds up sum number s of all pieces. Each of its 32 lanes
+ * loads the sums of SUMS_AHEAD pieces before it adds up any of them. */
+enum { SUMS_AHEAD = 25 }; /* 32 lanes load 800 sums: enough for three pieces in each of 264 blocks */
 
 static __device__ __forceinline__ double sum_of(const struct task &task, uint32_t piece)
 {
@@ -481,8 +482,8 @@ static __device__ __forceinline__ double sum_of(const struct task &task, uint32_
 	return warp < SUMS && piece < pieces ? task.sums[(int64_t)warp * pieces + piece] : 0;
 }
 
-/* In the last block, warp s loads sum number s of the first pieces. The loads are issued early, so that publish_sums,
- * which adds up these sums, does not wait for them. */
+/* In the last block, warp s loads sum number s of the first SUMS_AHEAD * 32 pieces. The loads are issued early, so that
+ * publish_sums does not wait for them when it adds up these sums. */
 static __device__ __forceinline__ void load_sums(const struct task &task, double (&mine)[SUMS_AHEAD])
 {
 #pragma unroll

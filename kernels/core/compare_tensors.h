@@ -1,11 +1,12 @@
 /* compare_tensors - measures how far a reference's output is from the ground truth: computes all metrics in one pass
  * over both tensors.
  *
- * An element passes if |r - g| <= atol + rtol |g|, where r is the reference's element and g the ground truth's. A NaN
- * on either side therefore always fails, and infinities must have the same sign. The output passes if at least the
- * fraction hit_ratio of its elements passes. A single NaN or unmatched infinity fails the output, even if hit_ratio <
- * 1. compare_sums.zero_hits counts the elements that would pass if r were 0. It shows whether an output of zeros would
- * pass. The margin is the largest |r - g| / (atol + rtol |g|), where 0/0 counts as 0 and x/0 as infinity. */
+ * An element passes if |r - g| <= atol + rtol |g|, where r is the element of the reference's output, and g is the same
+ * element of the ground truth. A NaN on either side therefore always fails, and infinities must have the same sign. The
+ * output passes if at least the fraction hit_ratio of its elements passes. A single NaN or unmatched infinity fails the
+ * output, even if hit_ratio < 1. compare_sums.zero_hits counts the elements that would pass if r were 0. It shows
+ * whether an output of zeros would pass. The margin is the largest |r - g| / (atol + rtol |g|), where 0/0 counts as 0
+ * and x/0 as infinity. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_TENSORS_H
 #define REFTEST_KERNELS_CORE_COMPARE_TENSORS_H
 

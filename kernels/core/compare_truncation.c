@@ -4,12 +4,12 @@
 
 static const double least_nearer = 0.2, least_nearer_in_row = 0.1, most_farther = 0.01, most_others = 0.15;
 
-/* The bits of a 16-bit float without its sign. A larger magnitude has larger bits, and neighbouring magnitudes have
- * neighbouring bits. */
+/* A mask of the bits of a 16-bit float except its sign bit. These bits, as an integer, are greater for a greater
+ * magnitude, and differ by 1 for neighbouring magnitudes. */
 enum { MAGNITUDE = 0x7fff };
 
-/* The numbers of elements that count, that are one step nearer to zero than the truth, that are one step farther from
- * zero, and that differ in another way. */
+/* The number of elements that count (their truth is finite and not near 0). Of these, the numbers of elements that are
+ * one step nearer to zero than the truth, that are one step farther from zero, and that differ in another way. */
 struct steps {
 	int64_t counted, nearer, farther, others;
 };

@@ -72,7 +72,7 @@ static __device__ __forceinline__ void list_run(struct shared *shared, int run)
 		shared->list[slot] = (uint16_t)run;
 }
 
-/* Adds the runs of chunk c that contain a score of at least `least` to the list. This function is for chunks that are
+/* Adds to the list the runs of chunk c that contain a score of at least `least`. This function is for chunks that are
  * not on the fast path. */
 template <enum dtype D>
 static __device__ __noinline__ void list_pairs(const struct task &task, struct shared *shared, int c, double least)
@@ -114,8 +114,8 @@ template <enum dtype D> struct worst_packs {
 	}
 };
 
-/* Loads this thread's packs. All loads are unconditional: for a pack that is not on the fast path, the tensor's first
- * pack is loaded. Returns a mask of the packs that are on the fast path. */
+/* Loads this thread's packs. All loads are unconditional: in place of a pack that does not exist or is not on the fast
+ * path, the tensor's first pack is loaded. Returns a mask of the packs that exist and are on the fast path. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
                                                       struct worst_packs<D> *packs)
@@ -244,8 +244,8 @@ static __device__ __forceinline__ void publish_place(const struct task &task, in
 		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
 }
 
-/* If fewer than METRICS_WORST elements have a score above 0 (`found`), appends elements with score 0 to the result's
- * worst elements: the first such elements of the tensor. Returns the number of worst elements. One thread calls this
+/* `found` is the number of elements with a score above 0, and is below METRICS_WORST. Fills the result's list of worst
+ * elements with the tensor's first elements of score 0. Returns the number of worst elements. One thread calls this
  * function. */
 template <enum dtype D>
 static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)

@@ -43,8 +43,8 @@ struct op_coverage {
 /* Returns 1 if the case has the tensor or scalar that row->role names, and 0 if the definition lacks it or the case
  * omits it. */
 double coverage_has(const struct coverage_view *view, const struct op_coverage *row);
-/* Returns 1 if the mode that row->other names is on, or if the Python scalar that row->role names turns it on; else 0.
- * `role` may be NULL. */
+/* If the definition has the Python scalar that row->role names, returns 1 if the scalar is not 0, else 0. If it has no
+ * such scalar, returns 1 if the mode that row->other names is on, else 0. `role` may be NULL. */
 double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
 /* row->role lists modes, as in "silu|gelu". Returns 1 if the operation is in the first of these modes, 2 if it is in
  * the second, …, and 0 if it is in none. */

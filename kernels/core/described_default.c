@@ -2,8 +2,9 @@
  * full stop before a blank. A number in a clause stands for the default if three conditions are met. First, the number
  * is a word of its own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1
  * means …"), or the number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it
- * contains the word "default", or a square root (the default of scales), or it says that something is disabled.
- * "Default is 0" does not count, because this clause states the default itself, not the meaning of a number. */
+ * contains the word "default", it contains a square root (because a scale usually defaults to 1 / sqrt(n)), or it says
+ * that something is disabled. "Default is 0" does not count, because this clause states the default itself, not the
+ * meaning of a number. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>
@@ -46,7 +47,8 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || strchr("_.-+*/^", c) != NULL;
 }
 
-/* Returns true if the text at `at` is the whole word `word`. A full stop or a colon may follow a word. */
+/* Returns true if the text at `at` is the whole word `word`. A word consists of the characters that in_word() accepts,
+ * such as the full stop, but not the colon. (The full stop that ends a clause is not in the text.) */
 static bool is_word_at(const char *text, const char *at, const char *word)
 {
 	size_t length = strlen(word);
@@ -82,7 +84,7 @@ static const char *word_before(const char *text, const char *at)
 	return at;
 }
 
-/* Returns true if the number at `at` is a condition: "if 0", "when the scale is 0". */
+/* Returns true if the number at `at` is part of a condition, as in "if 0" or "when the scale is 0". */
 static bool is_condition(const char *text, const char *at)
 {
 	static const char *const words[] = {"if ", "(if ", "when ", "(when ", NULL};

@@ -8,8 +8,8 @@
 
 #include "kernels/core/op.h"
 
-/* Returns the word in the name, op_type, description or tags which says that the operation draws random samples.
- * Returns NULL if there is no such word. */
+/* Searches the name, the op_type, the description and the tags for a word which says that the operation draws random
+ * samples. Returns the beginning of this word, such as "sampl", or NULL if there is none. */
 const char *described_samples(const struct op_problem *problem);
 
 /* Returns true if the operation writes to this input: if the input's description says so, or if an output has the

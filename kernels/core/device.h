@@ -50,9 +50,10 @@ struct device_calls {
 	int (*download)(struct device *device, void *to_host, const void *from, int64_t bytes, struct err *err);
 	int (*copy)(struct device *device, void *to, const void *from, int64_t bytes, struct err *err);
 	int (*set)(struct device *device, void *to, unsigned char byte, int64_t bytes, struct err *err);
-	/* Write or compare all parts. If several processes use a GPU at the same time, a process waits at each call, so
-	 * one call for many parts takes much less time than many calls. `parts_equal` returns 1 if each part has the
-	 * bytes that its struct device_part describes, 0 if a part differs, or -1 on error. */
+	/* Write or compare all parts. If several processes use a GPU at the same time, each call must wait until the
+	 * GPU serves its process. One call for many parts therefore takes much less time than one call for each part.
+	 * `parts_equal` returns 1 if each part has the bytes that its struct device_part describes, 0 if a part
+	 * differs, or -1 on error. */
 	int (*write_parts)(struct device *device, const struct device_part *parts, int count, struct err *err);
 	int (*parts_equal)(struct device *device, const struct device_part *parts, int count, struct err *err);
 	/* Compares `bytes` bytes. Returns the offset of the first difference, -1 if all bytes are equal, or -2 on

@@ -250,7 +250,7 @@ static __device__ void search_byte(const unsigned char *a, const struct pattern 
 		atomicMin(found, (unsigned long long)offset);
 }
 
-/* Writes the smallest offset at which `a` differs from the pattern to *found. Bytes head … tail - 1 are whole 16-byte
+/* Writes to *found the smallest offset at which `a` differs from the pattern. Bytes head … tail - 1 are whole 16-byte
  * words, aligned both in `a` and in the pattern; all other bytes are compared one by one. */
 static __global__ void search(const unsigned char *a, struct pattern pattern, int64_t bytes, int64_t head, int64_t tail,
                               unsigned long long *found)
@@ -368,8 +368,8 @@ static const struct op_cuda *const families[] = {
     NULL,
 };
 
-/* Returns the struct op_cuda of the family. Returns NULL with a message in `err` if this library lacks the family,
- * because it and the CPU library are from different builds. */
+/* Returns the struct op_cuda of the family. Returns NULL with a message in `err` if this library lacks the family; the
+ * two libraries are then from different builds. */
 static const struct op_cuda *family_of(const struct op *op, struct err *err)
 {
 	for (int i = 0; families[i] != NULL; i++)

@@ -22,8 +22,8 @@ struct list {
 	const struct op *op;
 	const struct diagnosis_set *set; /* the first set of input values */
 	int count;
-	/* Mistakes 0 … own - 1 are those of the family, mistakes own … of_outputs - 1 change outputs, and all later
-	 * mistakes change inputs. */
+	/* Mistakes 0 … own - 1 are those of the family and wrong values of its constants, mistakes own … of_outputs - 1
+	 * change outputs, and all later mistakes change inputs. */
 	int own, of_outputs;
 	struct op_mistake items[DIAGNOSIS_MISTAKES];
 	char says[DIAGNOSIS_MISTAKES][DIAGNOSIS_TEXT];
@@ -329,9 +329,9 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 	return false;
 }
 
-/* Samples of a sampler with a given mistake rarely have a larger margin if they are compared with this mistake. A verdict
- * allows a margin of 1, because it must almost never call a correct reference wrong; a diagnosis may be silent more
- * often. */
+/* The largest margin with which samples agree with a mistake. If a sampler really contains the mistake, the margin of
+ * its samples is rarely larger. A verdict allows a margin of 1, because it must almost never call a correct reference
+ * wrong. A diagnosis may be stricter, because it may fail to name a mistake more often. */
 static const double likely_margin = 0.4;
 
 /* Returns true if output `at` of the reference agrees with the output that a reference with the mistake computes. If the
@@ -399,9 +399,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_mistake){.says = ""}, NULL);
 }
 
-/* Widens bounds that are smaller than one step of the dtype to one step. Some families have bounds of zero: with such a
- * bound, a reference that contains a mistake, but rounds differently from the oracle, would seem not to contain it. The
- * wider bounds are used only if the reference misses the truth with these bounds, too. */
+/* Widens each bound that is smaller than one step of the dtype to one step. Some families have bounds of zero: with
+ * such a bound, a reference that contains a mistake, but rounds differently from the oracle, would seem not to contain
+ * it. The wider bounds are used only if the reference misses the truth with these bounds, too. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -434,8 +434,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
  * they can refute a mistake (REFUTES), but never confirm one (AGREES). */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
-/* Returns the logarithm of the probability of the reference's samples, given the filtered probabilities in `v`, or 0 if
- * the operation does not sample. */
+/* Returns the logarithm of the probability of the reference's samples if they are drawn as in the variation `v`.
+ * Returns 0 if the operation does not sample. */
 static double likelihood_of(const struct op *op, const struct op_variation *v, const struct diagnosis_set *set)
 {
 	struct metrics metrics = {0};
@@ -447,8 +447,8 @@ static double likelihood_of(const struct op *op, const struct op_variation *v, c
 	return metrics.log_likelihood;
 }
 
-/* Samples agree with a mistake only if they are more probable with the mistake than without it. The logarithm of the
- * quotient is added to `gain`. */
+/* Tests a mistake on one set of input values. Samples agree with a mistake only if they are more probable with the
+ * mistake than without it. The logarithm of the quotient of these two probabilities is added to `gain`. */
 static enum evidence explains(const struct op *op, const struct op_mistake *mistake, const struct prepared *p, double *gain)
 {
 	struct op_variation v = open_variation(op, p);
@@ -629,7 +629,8 @@ static void make_list(struct list *list, const struct prepared *first)
 	for (int i = 0; i < problem->output_count; i++)
 		add_output(list, right, i);
 	list->of_outputs = list->count;
-	/* Samples do not show how the probabilities from which they are drawn were changed. */
+	/* Samples do not show a change of the tensor of probabilities from which they are drawn, so mistakes in inputs
+	 * with two or more dimensions are not tried. */
 	bool samples = list->op->samples != NULL && list->op->samples(list->set->c);
 
 	for (int i = 0; i < problem->input_count; i++)
@@ -682,7 +683,8 @@ struct search {
 	double end;
 	int first; /* the number of the first mistake in diagnosis->says */
 	unsigned char told[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explains the failure of the case */
-	double gain; /* for samples: how much more probable the reported mistake makes them (explains); else 0 */
+	double gain; /* for samples: the logarithm of the factor by which the reported mistake makes them more probable
+		      * (explains); else 0 */
 	bool vague; /* whether some mistake agrees, but the values cannot distinguish it from a narrower mistake */
 };
 

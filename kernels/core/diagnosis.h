@@ -3,7 +3,7 @@
  *
  * There are three kinds of mistakes: those of the family (op.mistakes), other values of the family's constants, and
  * changes that are possible in any operation. For example, an input is ignored, rounded or limited, one input is used
- * in place of another, or an output is scaled, reversed or a copy of an input. The oracle runs on the host, in the
+ * in place of another, or an output is scaled, reversed or replaced by an input. The oracle runs on the host, in the
  * judge process, and never sees the reference. */
 #ifndef REFTEST_KERNELS_CORE_DIAGNOSIS_H
 #define REFTEST_KERNELS_CORE_DIAGNOSIS_H
@@ -37,7 +37,8 @@ struct diagnosis {
 	unsigned char refuted[DIAGNOSIS_MISTAKES / 8];
 	unsigned char found[DIAGNOSIS_MISTAKES / 8]; /* bit i is set if mistake i explained an earlier case */
 	/* Whether the result for the last case is complete: all mistakes of the family, and all mistakes that explained
-	 * an earlier case, were tried on it, and neither a vague mistake nor too many mistakes explain it. */
+	 * an earlier case, were tried on it, and neither a vague mistake (op_variation.vague) nor more than
+	 * DIAGNOSIS_MOST mistakes explain it. */
 	bool complete;
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */

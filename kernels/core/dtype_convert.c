@@ -26,8 +26,8 @@ static inline float cut(double value)
 	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
 }
 
-/* Rounds to the nearest integer, ties to even, and saturates; NaN becomes 0. double must represent `low` and `high` + 1
- * exactly. */
+/* Rounds to the nearest integer, ties to even, and saturates; NaN becomes 0. `low` and `high` + 1 must be exact as
+ * doubles. */
 static int64_t to_integer(double value, int64_t low, int64_t high)
 {
 	if (isnan(value))

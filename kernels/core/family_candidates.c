@@ -93,7 +93,7 @@ static bool has_other_words(struct words *words)
 	return false;
 }
 
-/* Returns the family that the text names if it names exactly one, and contains none of other_words. Otherwise, returns
+/* If the text names exactly one family and contains none of other_words, returns this family. Otherwise, returns
  * NULL. */
 static const struct op *named_by(const char *text)
 {

@@ -9,9 +9,9 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/random_inputs.h"
 
-/* Each element of a given gradient has GIVEN_BITS bits; bfloat16 represents this many bits exactly. ELEMENT is the
- * factor 8 in the bound of single elements. If a tensor has fewer than PARALLEL_FROM elements, one thread is faster
- * than several. */
+/* The elements of a given gradient (the gradient of the loss with respect to an output) are multiples of 2^-GIVEN_BITS,
+ * which bfloat16 represents exactly. ELEMENT is the factor 8 in the bound of single elements. If a tensor has fewer
+ * than PARALLEL_FROM elements, one thread is faster than several. */
 static const double TINY = 1e-8; /* the addend in flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 };
 enum { PARALLEL_FROM = 1 << 20 };

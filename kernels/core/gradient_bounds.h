@@ -14,14 +14,14 @@
  * derivative of that function. The true slope is the sum of step times the true d_x over all elements. The case that
  * checks slopes has these further inputs and outputs:
  *
- *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
+ *   inputs    step:q, step:k, …                            each element is 2^-16 or -2^-16 times the input's element
  *   outputs   slope_q, slope_k, …                     one number each
  *
  * If an element is zero, its step is zero, too: another step could make a gate positive, and a gate that is a logarithm
  * must not be positive. The relative error of a central difference is about the square of the step, 2^-32. If a
  * reference adds 1e-5 to a norm, the error of the slope is about 1e-5. The slope is a sum of terms of both signs, and
- * may be only a hundredth as large as these terms. Slopes may therefore have an error of 1 %. With a wrong formula, the
- * error is larger.
+ * may be only a hundredth as large as these terms; its relative error is then a hundred times as large. Slopes may
+ * therefore have an error of 1 %. With a wrong formula, the error is larger.
  *
  * The runner and the judge treat the tensors of a gradient problem like those of a definition: inputs depend on name
  * and seed, canaries surround the tensors, the reference runs twice, and outputs are compared with the truth.

@@ -304,9 +304,9 @@ static int read_values(struct request *request, const cJSON *json, struct err *e
 	return TRUTH_OK;
 }
 
-/* Parses the text, and finds the family of the definition in the text. Returns TRUTH_OK, or the error code that the
- * exported function must return. If `sizes` is false, the text may be a definition without a case, and only the
- * problem, the family and the variant are read. The caller must always free the request. */
+/* Parses the text, and finds the family of the definition that the text contains. Returns TRUTH_OK, or the error code
+ * that the exported function must return. If `sizes` is false, the text may be a definition without a case, and only
+ * the problem, the family and the variant are read. The caller must always free the request. */
 static int read_request(struct request *request, bool sizes, const char *text, struct err *err)
 {
 	struct json_text source = {.name = "the case", .text = text, .length = strlen(text), .first_line = 1};
@@ -613,7 +613,8 @@ static struct device *open_cpu(int index, struct err *err)
 	return device_open_cpu(err);
 }
 
-/* Appends to `outputs` the places for the truth of the inputs that the operation writes to. */
+/* For each input i whose truth is requested (left[i].data is not NULL), stores in `outputs`, at op_own_place, the
+ * tensor that receives this truth. */
 static int left_at(const struct request *request, const struct truth_place *left, struct tensor *outputs,
 		   struct err *err)
 {
@@ -705,7 +706,7 @@ static int read_outputs(struct judged *judged, const char *text, int output, con
 	return TRUTH_OK;
 }
 
-/* Reads the case, and finds its inputs and outputs. Returns a code like read_outputs. */
+/* Reads the case, and finds its inputs and outputs. Returns the same codes as read_outputs. */
 static int read_judged(struct judged *judged, const char *text, int output, const struct truth_place *in,
 		       const struct truth_place *reference, const struct truth_place *truth, struct err *err)
 {

@@ -56,12 +56,12 @@ struct kernels {
 /* Loads the CPU library. If $REFTEST_KERNELS is set, searches only the folder that it names. Otherwise, searches the
  * binary's folder, and then ../lib/reftest relative to that folder. `memory` may be NULL. */
 int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Makes the sealed copy of the CUDA library, which is in the folder of the CPU library. Does not load the CUDA library,
- * because a process that has loaded it should not fork. Returns -1 with a message in `err` if the CUDA library is not
- * built. */
+/* Makes the sealed copy of the CUDA library. The library must be in the folder of the CPU library. Does not load the
+ * CUDA library, because a process that has loaded it should not fork. Returns -1 with a message in `err` if the CUDA
+ * library is not built. */
 int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the CUDA library
- * is not built or is from another build, or if the driver is missing. */
+/* Loads the CUDA library from its sealed copy, and makes this copy first if there is none. Returns -1 with a message in
+ * `err` if the CUDA library is not built or is from another build, or if the driver is missing. */
 int kernels_open_cuda(struct kernels *kernels, struct err *err);
 void kernels_close(struct kernels *kernels);
 

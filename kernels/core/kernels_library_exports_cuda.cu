@@ -1,5 +1,5 @@
-/* kernels_library_exports_cuda - lists the functions that libreftest_kernels_cuda.so exports: those for reftest, and
- * the ground truth for other programs. */
+/* kernels_library_exports_cuda - lists the functions that libreftest_kernels_cuda.so exports: those that reftest calls,
+ * and those with which other programs compute ground truth on a GPU. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/core/device.h"

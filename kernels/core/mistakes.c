@@ -95,7 +95,7 @@ static void make_outputs(struct op_variation *v)
 	}
 }
 
-/* Returns true if op.check would accept the inputs if a workload provided them. */
+/* Returns true if op.check accepts the inputs as inputs that a workload provides. */
 static bool passes_check(const struct op_variation *v)
 {
 	struct op_case c = v->c;
@@ -320,7 +320,7 @@ bool after_add_input(struct op_variation *v, const struct op_mistake *mistake)
 
 /* ---- places ---- */
 
-/* Returns the index of the element of an axis that replaces element `i`. The axis has `length` elements. */
+/* Returns the index of the element that replaces element `i` of an axis with `length` elements. */
 typedef int64_t source_index(int64_t i, int64_t length);
 
 static int64_t reversed(int64_t i, int64_t length) { return length - 1 - i; }
@@ -466,8 +466,8 @@ bool before_iota(struct op_variation *v, const struct op_mistake *mistake)
 	return tensor != NULL;
 }
 
-/* Reorders the `groups` * `size` elements of axis `axis`. If `back` is false, element g * size + i becomes element i *
- * groups + g. If `back` is true, does the reverse. */
+/* Reorders the `groups` * `size` elements of axis `axis`: moves element i * groups + g to index g * size + i. If `back`
+ * is true, does the reverse. */
 static bool regroup(struct op_variation *v, struct tensor *tensor, int axis, int64_t groups, bool back)
 {
 	int64_t inner = 1, length;

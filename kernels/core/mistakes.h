@@ -31,10 +31,10 @@ struct op_variation {
 
 struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
 void variation_close(struct op_variation *v);
-/* Calls op_mistake.before, the oracle and op_mistake.after. Returns false if there is nothing to change, or if the
- * oracle rejects the inputs. `right` contains the correct outputs; its float tensors are float64. If the mistake
- * changes only outputs, it changes a copy of `right`. If `right` is NULL, it changes the outputs that the oracle
- * computes. */
+/* Calls op_mistake.before, the oracle and op_mistake.after. Returns false if there is nothing to change, or if op.check
+ * (op_mistake.checked) or the oracle rejects the changed inputs. `right` contains the correct outputs; its float
+ * tensors are float64. If the mistake changes only outputs, it changes a copy of `right`. If `right` is NULL, it
+ * changes the outputs that the oracle computes. */
 bool variation_run(struct op_variation *v, const struct op_mistake *mistake, const struct tensor *right);
 
 /* Return the index of the input or output that has the role `role`, or -1. */
@@ -70,9 +70,9 @@ bool before_log(struct op_variation *v, const struct op_mistake *mistake);
 bool before_copy(struct op_variation *v, const struct op_mistake *mistake);
 /* Exchanges the input with the input that op_mistake.other names. */
 bool before_swap(struct op_variation *v, const struct op_mistake *mistake);
-/* These functions change the elements along axis op_mistake.by (a negative axis counts from the last). flip reverses
- * the axis. next, previous, first and last replace each element by the next, previous, first or last element along the
- * axis. halves exchanges the two halves of the axis. */
+/* These functions change the elements along axis op_mistake.by (a negative axis counts from the last). before_flip
+ * reverses the axis. before_next, before_previous, before_first and before_last replace each element by the next,
+ * previous, first or last element along the axis. before_halves exchanges the two halves of the axis. */
 bool before_flip(struct op_variation *v, const struct op_mistake *mistake);
 bool before_next(struct op_variation *v, const struct op_mistake *mistake);
 bool before_previous(struct op_variation *v, const struct op_mistake *mistake);

@@ -30,9 +30,10 @@ double epsilon_scalar(const struct op_case *c, int input);
 /* Sorts `values` and returns the median, or 0 if `count` is 0. */
 double epsilon_median(double *values, int64_t count);
 
-/* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference a - b, and `spread` is the
- * largest b. If the median is far below `spread`, *eps is 0. Returns -1 with a message in `err` if the number of
- * estimates near the median is below 9/10 of `elements`, or if epsilon_round cannot round the median. */
+/* Sets *eps to the median of `count` estimates, rounded by epsilon_round. Each estimate is a difference a - b, and
+ * `spread` is the largest b. If the median is at most 5 % of `spread`, it may be only an error of the subtraction, and
+ * *eps is 0. Returns -1 with a message in `err` if the number of estimates near the median is below 9/10 of `elements`,
+ * or if epsilon_round cannot round the median. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one

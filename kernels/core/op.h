@@ -1,5 +1,5 @@
-/* op - declares the interface that an op family implements. The folder kernels/{family}/ contains the whole family; no
- * source file outside that folder names the family:
+/* op - declares the interface that an op family implements. No source file outside of the folder kernels/{family}/
+ * names the family. The folder contains the whole family:
  *
  *   {family}.c      `const struct op {family}_op`: match, roles, sizes, constants, rule, inputs, and the CPU oracle
  *   {family}.cu     `const struct op_cuda {family}_cuda`: fills the same inputs and computes the truth on a GPU
@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 enum { OP_RANK = 16, OP_CONSTANTS = 8, OP_ARGS = 64, OP_EDGES = 32, OP_SCALAR = -1 };
-/* OP_EVIDENCE: the number of numbers that op.judge may write for op.judge_both. */
+/* OP_EVIDENCE: how many numbers op.judge may write for op.judge_both. */
 enum { OP_EVIDENCE = 402 };
 /* OP_KEPT: the value of op_in_place.place for an input that the reference must not change. OP_PLACES: the maximum
  * length of op.oracle's array `out`. */
@@ -314,11 +314,12 @@ struct op {
 	 * and the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
-	/* How often the reference runs in medium cases, if there are several. Families whose references take much time
-	 * have fewer runs. MEDIUM_RUNS_TWICE: on both sets of input values. LAST_MEDIUM_RUNS_ONCE: in the last case,
-	 * only on the first set; this is for cases that add nothing but another number of rows. LAST_MEDIUM_RUNS_TWICE:
-	 * on both sets in the last case, and once in each other case: on the second set in the first case, on the first
-	 * set in the second case, and so on; not for families with `judge_both`. */
+	/* The sets of input values on which the reference runs in medium cases, if there are several such cases.
+	 * Families whose references take much time have fewer runs. MEDIUM_RUNS_TWICE: every case runs on both sets.
+	 * LAST_MEDIUM_RUNS_ONCE: the last case runs only on the first set, and every other case runs on both sets. This
+	 * is for families whose last case differs from another case only in the number of rows. LAST_MEDIUM_RUNS_TWICE:
+	 * the last case runs on both sets, and every other case runs on one set: the first case on the second set, the
+	 * second case on the first set, and so on. A family with `judge_both` must not use this value. */
 	enum op_medium_runs { MEDIUM_RUNS_TWICE, LAST_MEDIUM_RUNS_ONCE, LAST_MEDIUM_RUNS_TWICE } medium_runs;
 
 	/* Judges an output on both sets of input values together, after `judge` passed the output on each set. Returns
@@ -431,7 +432,7 @@ void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axi
 void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
 
 /* A helper for op.edge_axes. Calls the family's function `sizes` to write the axes of the first small case, and then
- * sets one axis to `rows`: the first var axis of the first output that is not the output's last axis. Returns false if
+ * sets one axis to `rows`. This is the first var axis of output 0, whose last axis does not count. Returns false if
  * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);

@@ -26,8 +26,8 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
 
 /* A vector lane of 64 bits holds one word of a Philox block in its lower half; its upper half is not used. `multiply`
  * is the instruction that multiplies the lower halves. A multiplication in C would multiply all 64 bits, which takes
- * three times as long. The function writes only those blocks that fill whole vectors, and returns the number of these
- * blocks. */
+ * three times as long. The function that the macro defines writes only those blocks that fill whole vectors, and
+ * returns the number of these blocks. */
 #define PHILOX_LANES(name, isa, bits, multiply)                                                                        \
 	__attribute__((target(isa))) static int64_t name(uint64_t key, int64_t block, int64_t blocks, uint32_t *words) \
 	{                                                                                                              \

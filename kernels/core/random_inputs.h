@@ -19,8 +19,8 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_key.h"
 
-/* Words 0 and 2 are multiplied by PHILOX_M0 and PHILOX_M1. PHILOX_W0 and PHILOX_W1 are added to the halves of the key
- * after each round. */
+/* In each round, words 0 and 2 of the counter are multiplied by PHILOX_M0 and PHILOX_M1. After each round, PHILOX_W0
+ * and PHILOX_W1 are added to the two halves of the key. */
 enum { PHILOX_ROUNDS = 10 };
 #define PHILOX_M0 0xD2511F53u
 #define PHILOX_M1 0xCD9E8D57u
@@ -62,8 +62,8 @@ HOST_DEVICE static inline uint32_t philox_bits(uint64_t key, int64_t index)
 	return philox_block(key, (uint64_t)index / 4).word[index & 3];
 }
 
-/* Returns a float uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), which float represents exactly. Only the
- * upper `bits` + 1 bits of `random` are used. */
+/* Returns a number that is uniform on [-1, 1) and a multiple of 2^-`bits`. `bits` is from 1 to 23, so float represents
+ * the number exactly. Only the upper `bits` + 1 bits of `random` are used. */
 HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 {
 	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* from -2^bits to 2^bits - 1 */
@@ -102,7 +102,8 @@ void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
 /* input_fill fills a tensor of floats on the host, as rows of `columns` elements. It calls `make` for each run of
  * elements in one row, and passes the position of the first element and the random bits of all elements. `make` writes
- * the values of the elements. A loop over the elements of one row needs no division, so compilers can vectorise it. */
+ * the values of the elements. Since a run lies in one row, the loop in `make` needs no division to find rows and
+ * columns, and compilers can vectorise it. */
 struct tensor;
 typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                        float *values);

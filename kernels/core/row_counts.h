@@ -38,13 +38,13 @@ int64_t rows_block(int64_t columns);
  * rows_block. */
 int64_t rows_past_block(int64_t columns, int64_t elements);
 
-/* Adds blocks of `block` rows to `rows` until the number of rows is at least `least`. Returns this number. */
+/* Adds `block` to the number of rows `rows` until the number is at least `least`. Returns the new number of rows. */
 int64_t rows_at_least(int64_t rows, int64_t least, int64_t block);
 
-/* Writes the numbers of rows of the cases of a size preset, and returns the number of cases. One small case has one
- * row, and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has
- * rows_past_block rows. If rows_block is larger than the numbers of rows of the small cases, another medium case has
- * rows_block rows. */
+/* Writes the number of rows of each case of a size preset, and returns the number of cases. One small case has one row,
+ * and the other has the largest block with at most ROWS_SMALL_ELEMENTS elements. One medium case has rows_past_block
+ * rows. If rows_block is larger than the numbers of rows of the small cases, another medium case has rows_block
+ * rows. */
 int rows_of_size(enum op_size size, int64_t columns, int64_t elements, int64_t rows[ROWS_CASES]);
 
 /* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1

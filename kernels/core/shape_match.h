@@ -1,5 +1,6 @@
-/* shape_match - declares checks of a definition for use in op.match: dtypes and ranks of tensors, equal axes, words in
- * names and descriptions. It also writes the message about a mismatch. Host only. */
+/* shape_match - declares the checks that op.match applies to a definition: the dtypes and ranks of tensors, whether
+ * axes are equal, and words in names and descriptions. match_refuse and match_refuse_unknown write the message about a
+ * mismatch. Host only. */
 #ifndef REFTEST_KERNELS_CORE_SHAPE_MATCH_H
 #define REFTEST_KERNELS_CORE_SHAPE_MATCH_H
 

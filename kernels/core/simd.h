@@ -10,7 +10,7 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&          \
     !defined(__SANITIZE_THREAD__)
-#define WIDE_X86 1 /* one program can contain code for AVX2 and AVX-512 beside code for any x86-64 processor */
+#define WIDE_X86 1 /* functions can have versions for AVX2 and AVX-512 beside the one for any x86-64 processor */
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WIDE

@@ -257,8 +257,8 @@ static int64_t at_most(int64_t value, int64_t limit)
 /* The values of op_case.edge for the edge cases of the indexer. */
 enum { EDGE_NO_SEQUENCES = ATTENTION_EDGE_COUNT + 1, EDGE_EMPTY_SEQUENCES, EDGE_FEW_KEYS, EDGE_EQUAL_SCORES, EDGE_LONG_SEQUENCE };
 
-/* The number of keys in the edge case long_sequence. Of the 40960 keys, 8192 are beyond the last power of two, so a
- * reference that omits these keys selects other keys. */
+/* The number of keys in the edge case long_sequence. The largest power of two below 40960 is 32768. A reference that
+ * reads only the first 32768 keys omits 8192 keys and therefore selects other keys. */
 enum { LONG_SEQUENCE = 40960 };
 
 static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t room, int64_t b)
@@ -319,11 +319,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence. The entries are the number of the
- * page `nobodys`, which no sequence uses, in three kinds of cases: in the first set of values, in edge cases, and if a
- * workload provides the lengths of the sequences. In all other cases, the entries are -1. No entry is larger than the
- * number of the last page, because some correct references first gather all pages of the table and then mask the
- * keys. */
+/* Returns the value of the page table's entries after the last page of a sequence. The value is `nobodys`, the number
+ * of a page that no sequence uses, in the first set of values, in edge cases, and if a workload provides the lengths of
+ * the sequences. In all other cases, the value is -1. It is never the number of a page beyond the end of the cache,
+ * because some correct references first gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)

@@ -4,9 +4,10 @@
  *   score   One warp computes the score of one key. Every lane holds some elements of the key and loops over the heads.
  *           The sum over heads has a fixed order.
  *   choose  One block selects the keys of one sequence. Scores are converted to integers that have the same order as
- *           the scores. Four passes over the keys find the integer of the least selected score, 8 bits in each pass.
- *           Then the block writes the selected keys in the order of the sequence: all keys with a higher score, and,
- *           until the list is full, the first keys with exactly the least selected score.
+ *           the scores. Four passes over the keys find the integer of the least selected score (the smallest score of a
+ *           selected key), 8 bits in each pass. Then the block writes the selected keys in the order of the sequence:
+ *           all keys whose score is above the least selected score, and, until the list is full, the first keys whose
+ *           score equals it.
  *
  * Counts and positions are integers, so every run gives the same result. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
@@ -265,8 +266,8 @@ static int64_t scratch_bytes(const struct op_case *c)
 		return 0;
 	roles = indexer_roles_of(c->problem);
 	e = indexer_extent_of(c, &roles);
-	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* does not overflow, because the table has at most
-								      * 2^46 elements */
+	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* the product is the number of elements of the
+								      * table, at most 2^46, so it does not overflow */
 		return INT64_MAX;
 	return e.batch * e.most_pages * e.page_size * 4;
 }

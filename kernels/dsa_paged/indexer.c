@@ -87,7 +87,8 @@ static double read_key(int mistake, const struct indexer_extent *e, const uint8_
 	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
 }
 
-/* If a reference with the mistake selects keys by another number than the score, replaces the score by this number. */
+/* Some mistakes select keys by a number other than the score. For such a mistake, replaces the score with this
+ * number. */
 static void mistake_score(int mistake, struct key *key)
 {
 	switch (mistake) {

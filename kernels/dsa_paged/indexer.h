@@ -24,9 +24,10 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
  * of the magnitudes of its terms; S is the largest of these sums. A float32 sum of 64 x 128 products has an error of
  * 1e-6 S. A sum on 8-bit tensor cores, which keep 14 bits, has an error of 2^-15 S.
  *
- * In the metrics, `hits` is the number of correct entries. `max_abs` is the largest distance between the least selected
- * score and the score of a key that is wrongly listed or omitted. `margin` is the largest distance divided by the
- * allowed distance. `cosine` is the fraction of the truth's keys that the reference lists. */
+ * In the metrics, `hits` is the number of correct entries, and `cosine` is the fraction of entries that are correct.
+ * `max_abs` is the largest distance between the least selected score and the score of a key that is wrongly listed or
+ * omitted. `margin` is the largest ratio of such a distance to the allowed distance, 2^-14 S. It also counts listed
+ * keys whose score is below the least selected score by at most the allowed distance. */
 int indexer_judge(const struct op_case *c, const struct tensor *in, const struct tensor *reference,
                   const struct tensor *truth, struct metrics *metrics, struct err *why);
 

@@ -16,13 +16,13 @@
  *   7  one page of keys                               one page of keys, plus one key.
  *
  * In the second set, sequences 0 and 1 exchange their lengths if both exist, so the first sequence has one key.
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, only these have keys, one to
- * three: the last sequence, and each sequence n for which n - 1, n or n + 1 is a power of two. The other later
- * sequences have no keys, because a reference takes time for each sequence with keys. The pages of a sequence are
- * distinct and in random order; a page can belong to several sequences. One page in eight is unused. The entries of the
- * page table after the last page of a sequence have no meaning, and a reference need not read them. These entries are
- * the number of an unused page in the first set of values, and -1 in the second set. The keys in unused pages, and
- * those after the last key of a sequence, are NaN, and so are their scales.
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Among the later sequences, the last one and each sequence
+ * n for which n - 1, n or n + 1 is a power of two have one to three keys. The other later sequences have no keys,
+ * because a reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order;
+ * a page can belong to several sequences. One page in eight is unused. The entries of the page table after the last
+ * page of a sequence have no meaning, and a reference need not read them. These entries are the number of an unused
+ * page in the first set of values, and -1 in the second set. The keys in unused pages, and those after the last key of
+ * a sequence, are NaN, and so are their scales.
  *
  * Each edge case of the indexer has three sequences, except no_sequences and long_sequence, which has one sequence of
  * 40960 keys. In empty_sequences, no sequence has keys. In few_keys, the first sequence has one key fewer than are
@@ -30,9 +30,9 @@
  * as many keys as the table can hold, all keys of the cache are equal, and all scales are equal.
  *
  *   Queries  Uniform on [-8, 8).
- *   Keys     Uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen consists of
- *            zeros. The scores of these keys are exactly 0, and lie between the negative and the positive scores of
- *            other keys.
+ *   Keys     Uniform on [-448, 448), rounded to e4m3; about half of the zeros are -0. One key in sixteen consists of
+ *            zeros (in the second set, one group of eight equal keys in sixteen). The scores of these keys are exactly
+ *            0, and lie between the negative and the positive scores of other keys.
  *   Scales   The scale of a key is m * 2^e with m in [1, 2) and e = -8 … -11, so that a reference that ignores the
  *            scales orders the keys differently. In the second set, the scales are 2^12 times as large, and the
  *            products of queries and keys exceed the range of float16.
@@ -62,7 +62,7 @@ struct indexer_roles {
 	int cache;   /* [pages, page size, 1, dim + 4] bytes: all keys of the page (e4m3), then all their scales (float32) */
 	int weights; /* [sequences, heads] floats */
 	int lengths; /* [sequences] integers */
-	int table;   /* [sequences, most pages of a sequence] integers: page numbers */
+	int table;   /* [sequences, maximum number of pages per sequence] integers: page numbers */
 	int indices; /* [sequences, chosen] integers */
 };
 
@@ -97,8 +97,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
 	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
 	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the index of the same byte in the
-										     * first of the f->equal keys that
-										     * are equal */
+										     * first key of the group of
+										     * f->equal equal keys */
 
 	int zero = (page * f->page_size + slot) / f->equal % INDEXER_ZERO_GROUPS == INDEXER_ZERO_GROUP;
 

@@ -35,7 +35,7 @@ static void end_list(struct tensor *lists, int64_t first, int64_t length, double
 	}
 }
 
-/* Sets the entries that list row `by` to -1. */
+/* Sets each entry that is equal to `by`, the number of a row of the cache, to -1. */
 static void skip_row(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -78,7 +78,7 @@ static bool half_of_list(struct op_variation *v, const struct op_mistake *mistak
 	return change_lists(v, halve_list, mistake->by);
 }
 
-/* Ignores the page table: entry i of every sequence counts as page i. */
+/* Ignores the page table: in the row of every sequence, sets entry i to page i. */
 static bool table_ignored(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *table = variation_change(v, variation_input(v, mistake->role));

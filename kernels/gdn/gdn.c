@@ -34,15 +34,15 @@
  * states.
  *
  * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
- * of q. The projection is around 1/2. Therefore the atol of outputs is 2^-12 * scale * sqrt(K / 3), or 2^-12 * scale if
- * q is normalised. This is about a thousandth of a typical output. The rtol of outputs is one ulp of the output's
- * dtype, with a margin for the errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence is
- * contracting, so rounding errors are not amplified: each token adds an error of about 1e-7, and the errors of earlier
- * tokens decay with the state. Chunked references also round sums of gates. The bounds of states, an rtol of 2^-12 and
- * an atol of 2^-15, are derived from these roundings in kernels/common/linear_attention/input_values.c. In the second
- * set of values, v and the states are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the
- * states, so each atol of the second set is larger by the same factor. A pool that is not updated must keep all its
- * bits.
+ * of q. The projection is around 1/2, and |q| is about sqrt(K / 3), or 1 if q is normalised. Therefore the atol of
+ * outputs is 2^-12 * scale * sqrt(K / 3), or 2^-12 * scale if q is normalised. This is about a thousandth of a typical
+ * output. The rtol of outputs is one ulp of the output's dtype, with a margin for the errors of float32 sums (1e-6).
+ * States are float32 in most definitions. The recurrence is contracting, so rounding errors are not amplified: each
+ * token adds an error of about 1e-7, and the errors of earlier tokens decay with the state. References that process
+ * several tokens at a time (in chunks) also round sums of gates. The bounds of states, an rtol of 2^-12 and an atol of
+ * 2^-15, are derived from these roundings in kernels/common/linear_attention/input_values.c. In the second set of
+ * values, v and the states are RECURRENCE_LARGER times as large. All outputs are jointly linear in v and the states, so
+ * each atol of the second set is larger by the same factor. A pool that is not updated must keep all its bits.
  *
  * A sequence without tokens keeps its state. Some implementations return a new state of zeros for such a sequence, or
  * do not write the new state. Therefore only cases of --edge have sequences without tokens. Implementations also differ
@@ -85,8 +85,9 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
  * sequence; `one_token` is for definitions in which this number is always 1. In one small case, all slots are used, in
  * random order. In one small case of `by_batch`, each sequence has only one token. The function recurrence_fill_offsets
  * divides packed tokens into sequences. */
-enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the results of recurrence_block, recurrence_past_block
-							       * and recurrence_pool */
+enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2, POOL = -1 }; /* the negative numbers stand for the results of
+							       * recurrence_block, recurrence_past_block and
+							       * recurrence_pool */
 static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}},
@@ -379,7 +380,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Returns the largest length of `axis` in the default cases. */
+/* Returns the largest length of `axis` in the default cases, and the block size that the lengths test. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);

@@ -27,8 +27,8 @@ enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, G
 
 /* The parameters from which an input element is computed. Kernels take this struct by value. */
 struct gdn_fill {
-	uint64_t key, k_key; /* k_key: the random key of k; it is also used for those rows of q that have the direction
-			      * of a row of k */
+	uint64_t key, k_key; /* k_key: the key for the random numbers of k; those rows of q that have the direction of
+			      * a row of k use it too */
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */
@@ -39,7 +39,7 @@ struct gdn_fill {
 	bool has_alike;  /* do the first tokens have nearly equal rows of k? */
 	int64_t sharing; /* how many heads of this input share one head of k */
 	struct recurrence_alike alike;
-	bool single;     /* does every sequence have one token? If so, sequence n has state n */
+	bool single;     /* does every sequence n have one token, and use state n? */
 	bool for_gradients; /* does the case check gradients? Such a case has no short rows of q and no huge values */
 	int short_query; /* a short row of q is multiplied by 2^short_query if q is normalised */
 };

@@ -46,8 +46,8 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
-	/* The name must be exactly "a" or "b". The values of an input that is named "alpha" or "beta" are the results
-	 * of softplus or sigmoid, not their arguments. */
+	/* The name must be exactly "a" or "b", because an input with the name "alpha" or "beta" contains the results of
+	 * softplus or of the sigmoid, not their arguments. */
 	return strcmp(input->name, "a") == 0 ? &roles->a : strcmp(input->name, "b") == 0 ? &roles->b : NULL;
 }
 

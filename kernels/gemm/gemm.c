@@ -1,8 +1,8 @@
 /* gemm - C[m][n] = sum over k of A[m][k] * B(n, k): the product of two matrices with one contracted axis.
  *
  * B is stored as [N][K] ("NT", C = A B^T) or as [K][N] ("NN", C = A B). The shapes of A, B and C show which axis is
- * contracted; the names of tensors do not matter. A and C may have more leading axes. float16, bfloat16 and float32 may
- * be mixed.
+ * contracted; the names of tensors do not matter. A and C may have several leading axes in place of M. The dtypes
+ * float16, bfloat16 and float32 may be mixed.
  *
  * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. If A and B are
  * float16 or bfloat16 and are filled as input_values.h describes, the oracle's sums are exact in any order. The only
@@ -136,8 +136,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Writes the axes of a case with `m` rows. If N or K is var, its length is `n` or `k`. The product of C's leading axes
- * is `m`: each leading var axis has length 4, and the last one has the length that makes the product `m`. A var axis
- * that no tensor has gets the length 1. */
+ * is `m`: the last leading var axis gets the length that makes the product `m`, and the other leading var axes have at
+ * most length 4. A var axis that no tensor has gets the length 1. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -268,8 +268,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* If C has several leading axes, `most` is 0 for each of them, because set_axes chooses only the product of their
- * lengths. */
+/* If C has several leading axes, `most` is 0 for each of them (no length is tested), because set_axes chooses only the
+ * product of their lengths. */
 static struct op_reach reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -334,8 +334,8 @@ enum { TILE_M = 64, TILE_N = 64, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
-	double total[TILE_M][TILE_N]; /* the total of rounded partial sums, for mistakes that round the sums of parts of
-				       * K */
+	double total[TILE_M][TILE_N]; /* the total of rounded partial sums, for mistakes that sum parts of K separately
+				       * and round each sum */
 	float narrow_a[TILE_M][CHUNK], narrow_b[TILE_N][CHUNK], narrow_sum[TILE_M][TILE_N]; /* see add_narrow_chunk */
 };
 
@@ -344,9 +344,9 @@ struct tile {
 #define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
 #define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
 
-/* The body of a function that adds a[m] . b[n] over one chunk to sum[m][n], for numbers of the C type `number`. It
- * computes four rows by four columns at a time, so it loads eight numbers for sixteen products. The columns of B stay
- * in the L1 cache while the rows of A are read. */
+/* The body of a function that adds the dot product of a[m] and b[n] over one chunk to sum[m][n]. The numbers have the C
+ * type `number`. The function computes four rows by four columns at a time, so it loads eight numbers for sixteen
+ * products. The columns of B stay in the L1 cache while the rows of A are read. */
 #define ADD_CHUNK(number, a, b, sum)                                                                                   \
 	for (int64_t n = 0; n < columns; n += TOGETHER)                                                                \
 		for (int64_t m = 0; m < rows; m += TOGETHER) {                                                         \

@@ -8,10 +8,11 @@
  * K, so the result has the same bits in every run, for any M and N.
  *
  * Tiles. For 16-bit operands, a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
- * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32
- * operands, a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps of 16. Elements outside
- * A and B are read as zeros; elements outside C are not written. If the size of a row of A or B is not a multiple of 16
- * bytes, that operand is loaded element by element. */
+ * piece. K is processed in steps of 32, and cp.async loads the elements of each step into shared memory STAGES - 1
+ * steps ahead. For float32 operands, a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps
+ * of 16. Elements outside A and B are read as zeros; elements outside C are not written. 16-bit operands are copied in
+ * chunks of 16 bytes. If a row of A or B is not aligned to 16 bytes, or its size is not a multiple of 16 bytes, both
+ * operands are copied element by element instead. */
 #include "kernels/core/elements_cuda.h"
 
 #include <cuda_bf16.h>
@@ -31,7 +32,7 @@ struct product {
 	void *c;
 	enum dtype c_dtype;
 	int64_t m, n, k;
-	bool chunks; /* is the size of every row of A and B a multiple of 16 bytes? */
+	bool chunks; /* is every row of A and B aligned to 16 bytes, and is its size a multiple of 16 bytes? */
 };
 
 /* A matrix in memory, of which a block loads one tile. */

@@ -1,30 +1,30 @@
 /* gemm inputs - finds the layout of the three matrices, and computes the inputs. The CPU and the GPU compute the same
  * values.
  *
- * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have more
- * leading axes; the product of these axes is M.
+ * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have
+ * several leading axes; M is then the product of their lengths.
  *
  * In the first set of values, elements are uniform on [-1, 1). Elements are multiples of 2^-10 for float16, 2^-7 for
  * bfloat16, and 2^-20 for float32. The dtype represents these multiples exactly. An 8-bit float does not represent
  * them, and TF32 does not represent multiples of 2^-20.
  *
  * In the second set of values, elements have fewer fraction bits (they are multiples of 2^-5 if K = 4096), so that a
- * sum of K products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All
- * products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 * 2^-T.
+ * sum of K products is exact in float32, in any order. A and B together have T = min(11, 22 - log2 K) fraction bits.
+ * All products are multiples of 2^-T, and the sum of their magnitudes is at most 2^22 * 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD. In
  * any 128 consecutive rows, each column has one heavy element. Therefore, if a reference omits a column, at least one
  * row of C loses its heavy element and changes by up to 8, however large K is.
  *
- * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
- * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every GEMM_LIFTED rows
- * of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the two
- * special elements are computed like all other elements, and then divided by 4. In a lifted row, the sum of products
- * rises to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator becomes
- * infinite. The sum falls to 33792 … 59392 at column GEMM_DROP. Torch allows cuBLAS to add up blocks of 256 columns
- * separately, and to round the sum of each block to float16. Both special columns are in the same block, so that the
- * sum of this block stays finite. In the second set of values, the special elements are 2^-7 times as large in A and
- * 2^7 times as large in B.
+ * If A, B and C are all 16-bit and K is at least GEMM_LIFT_FROM, two columns of A and B are special: GEMM_LIFT and
+ * GEMM_DROP. In each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One of every
+ * GEMM_LIFTED rows of A is "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows
+ * of A, the two special elements are computed like all other elements, and then divided by 4. In a lifted row, the sum
+ * of products rises to 98304 … 114688 at column GEMM_LIFT. This is beyond float16's maximum, so a float16 accumulator
+ * becomes infinite. The sum falls to 33792 … 59392 at column GEMM_DROP. Torch allows cuBLAS to add up blocks of 256
+ * columns separately, and to round the sum of each block to float16. Both special columns are in the same block, so
+ * that the sum of this block stays finite. In the second set of values, the special elements are 2^-7 times as large in
+ * A and 2^7 times as large in B.
  *
  * The row of A after each lifted row is "high": it is like a lifted row, but its element at GEMM_DROP is 0, so the sum
  * of products stays at 98304 … 114688. In float16, a sum of this size is infinite, so a reference that limits the sum
@@ -54,9 +54,9 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
-/* Some columns of A and B are scaled by powers of two with these exponents. With GEMM_SPREAD, elements are above
- * float16's maximum or below its minimum. With GEMM_SPREAD_HALF, elements are among the largest or among the subnormal
- * numbers of float16. */
+/* Some columns of A and B are scaled by powers of two with these exponents. With GEMM_SPREAD, the magnitudes of
+ * elements are above float16's maximum or below its smallest positive number. With GEMM_SPREAD_HALF, elements are among
+ * the largest or among the subnormal numbers of float16. */
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
@@ -129,7 +129,7 @@ struct gemm_fill {
 	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* faint rows of A are scaled by 2^faint; 0 if there are no faint rows */
 	int shift;  /* special columns of A are multiplied by 2^-shift, and those of B by 2^shift */
-	int scale;  /* elements of lifted and high rows that are not special are multiplied by 2^scale */
+	int scale;  /* in lifted and high rows, elements outside the special columns are multiplied by 2^scale */
 	int spread; /* columns with k % 8 == 5 are multiplied by 2^spread, and columns with k % 8 == 6 by 2^-spread */
 };
 
@@ -216,7 +216,7 @@ HOST_DEVICE static inline float gemm_plain(const struct gemm_fill *f, int64_t ro
 }
 
 /* Computes an element of the special columns. The sign depends on the row, and is the same in both columns. `of_lift`
- * is the random bits of the row's element in column GEMM_LIFT. */
+ * holds the random bits of the row's element in column GEMM_LIFT. */
 HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random,
                                              uint32_t of_lift)
 {

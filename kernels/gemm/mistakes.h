@@ -9,7 +9,7 @@ enum gemm_mistake {
 	GEMM_NO_MISTAKE,
 	GEMM_LAST_K,
 	GEMM_FIRST_K,
-	GEMM_HALVES, /* in this mistake and all later ones, the sums of parts along K are rounded to the dtype of C */
+	GEMM_HALVES, /* this and all later mistakes sum parts of K separately and round each sum to the dtype of C */
 	GEMM_PARTS_16,
 	GEMM_PARTS_32,
 	GEMM_PARTS_64,

@@ -1,6 +1,6 @@
-/* gla - gated linear attention with one gate per head and key: S <- diag(e^g) S + k v^T, output = scale S^T q. For the
- * tensors, see recurrence.h in kernels/common/linear_attention. For the input values, see input_values.h in the same
- * folder; for the tolerances, see input_values.c. */
+/* gla - gated linear attention with one gate per head and key element: S <- diag(e^g) S + k v^T, output = scale S^T q.
+ * For the tensors, see recurrence.h in kernels/common/linear_attention. For the input values, see input_values.h in the
+ * same folder; for the tolerances, see input_values.c. */
 #include "kernels/common/linear_attention/gradient_oracle.h"
 #include "kernels/common/linear_attention/input_values.h"
 #include "kernels/common/linear_attention/recurrence.h"

@@ -1,6 +1,7 @@
-/* kda - Kimi delta attention with one gate per head and key: S <- diag(e^g) S, then S <- S + beta k (v - S^T k)^T,
- * output = scale S^T q. For the tensors, see recurrence.h in kernels/common/linear_attention. For the input values, see
- * input_values.h in the same folder; for the tolerances, see input_values.c. */
+/* kda - Kimi delta attention with one gate per head and key element: S <- diag(e^g) S, then
+ * S <- S + beta k (v - S^T k)^T, output = scale S^T q. For the tensors, see recurrence.h in
+ * kernels/common/linear_attention. For the input values, see input_values.h in the same folder; for the tolerances, see
+ * input_values.c. */
 #include "kernels/common/linear_attention/gradient_oracle.h"
 #include "kernels/common/linear_attention/input_values.h"
 #include "kernels/common/linear_attention/recurrence.h"

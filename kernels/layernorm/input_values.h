@@ -51,9 +51,9 @@ struct layernorm_roles {
 	int output;
 };
 
-/* Finds the roles by shape. If two tensors have one axis, the bias is the one whose name contains "bias" or "beta". If
- * neither name does, the bias is the second tensor. If op.match accepts the problem, every tensor has a role. Host
- * only. */
+/* Finds the roles by shape. If there are two tensors with a single axis, the bias is the one whose name contains "bias"
+ * or "beta". If neither name does, the bias is the second of the two. If op.match accepts the problem, every tensor has
+ * a role. Host only. */
 static inline struct layernorm_roles layernorm_roles_of(const struct op_problem *problem)
 {
 	struct layernorm_roles roles = {-1, -1, -1, -1, 0};

@@ -1,8 +1,9 @@
 /* layernorm - computes y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance
  * of row r. The variance is the sum of the squared differences from the mean, divided by H (not by H - 1).
  *
- * Activations are float32, float16 or bfloat16, and [..., H] with at least two axes. Weight and bias are [H] and may
- * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
+ * Activations have the shape [..., H], with at least two axes, and the dtype float32, float16 or bfloat16. Weight and
+ * bias have the shape [H], and may have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is
+ * optional.
  *
  * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"). If the
  * definition has no such scalar, and no value is found, reftest computes epsilon from the output of a probe case. The
@@ -118,7 +119,7 @@ static int64_t medium_rows(int64_t columns)
 	                     rows_block(columns));
 }
 
-/* The numbers of rows are those of rows_of_size and medium_rows. */
+/* The functions rows_of_size and medium_rows determine the numbers of rows. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];

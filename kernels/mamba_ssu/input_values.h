@@ -11,11 +11,12 @@
  *             element. If k is 5, dt is -24, so softplus(dt) is nearly 0, and the state hardly changes. If k is 21, dt
  *             is 96 (48 in the second set): exp(96) overflows float32, but softplus(96) must be finite. If k is 37, dt
  *             + bias is from 17 to 23: above 20, an implementation may replace softplus(x) by x. If k is 13, 29 or 45,
- *             dt is near 12, near -12, or 0. If k is 53, dt + bias is around 5.25, and softplus(5.25) is 5.255. If
- *             softplus is not applied, dt and bias are uniform on [0, 1), except bias in the second set, which is
- *             uniform on [0, 1/8). Without softplus, dt is 12 if k is 21. If k is 5, 37 or 53, dt is -5/4 without
- *             softplus (-1/4 in the second set), and d = dt + bias is below 0. The factor exp(A d) is then above 1, and
- *             the state grows by a factor of at most e^2.6 (e^4.2 in the second set).
+ *             dt is near 12, near -12, or 0. If k is 53, dt + bias is around 5.25; softplus(5.25) is 5.255, so the
+ *             result is wrong if a reference replaces softplus(x) by x above 5. If softplus is not applied, dt and bias
+ *             are uniform on [0, 1), except bias in the second set, which is uniform on [0, 1/8). Without softplus, dt
+ *             is 12 if k is 21. If k is 5, 37 or 53, dt is -5/4 without softplus (-1/4 in the second set), and d = dt +
+ *             bias is below 0. The factor exp(A d) is then above 1, and the state grows by a factor of at most e^2.6
+ *             (e^4.2 in the second set).
  *   A         Uniform on (-2.0625, -0.0625], and eight times as large in the second set. Kernels use one value of A per
  *             head, but definitions declare one per element of the state. All elements of A differ, so the result
  *             changes if a reference transposes or wrongly broadcasts A.
@@ -25,10 +26,10 @@
  * Large elements. If no tensor is float16, some elements are larger than the table says. In odd sequences, one element
  * in 64 of x is 64 times as large, and one in 64 of z is 100 or -100. In even sequences, one element in 32 of B, and
  * another one in 32 of C, are 32 times as large (128 times in the second set). One element in 32 of the states, and one
- * in 16 of D, are 64 times as large. No product of two large elements is added to other products.
+ * in 16 of D, are 64 times as large. No sum has a term that is the product of two large elements.
  *
  * The slots of sequences are different and in random order. Sequences 3, 11, 19, … of a batch are padding, and so are
- * most sequences after the first 33 (ssu_is_padding). The x, dt, B and C of padding are NaN. */
+ * most sequences after the first 33 (ssu_is_padding). The elements of x, dt, B and C are NaN for padding. */
 #ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 #define REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 

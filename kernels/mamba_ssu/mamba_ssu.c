@@ -21,8 +21,8 @@
  * large, because all outputs are linear in x and the states together.
  *
  * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
- * slot. Definitions with chunks of several tokens, with quantised states, or with states without heads ([slots, dim,
- * S]) are refused by op.match. */
+ * slot. op.match refuses definitions with chunks of several tokens, with quantised states, or with states without heads
+ * ([slots, dim, S]). */
 #include "kernels/core/op.h"
 
 #include <math.h>
@@ -38,12 +38,12 @@
 #include "kernels/mamba_ssu/oracle.h"
 #include "kernels/mamba_ssu/roles.h"
 
-/* The number of sequences of a medium case is a block size, or one more than a block size. There are as many slots, but
- * if 257 slots have more than MOST_ELEMENTS elements together, only 129 or 128. The last sequences are then padding. If
- * the constraints of a definition demand a slot for each sequence, there are only as many sequences as slots. If there
- * are slot indices, the function `scalar` sets pad_slot_id to 0 in the second set of values, unless the number of
- * sequences is a multiple of five. Therefore none of these numbers is a multiple of five. The edge case many_sequences
- * has MANY sequences. */
+/* A medium case has BLOCK or BLOCK + 1 sequences. It has as many slots as sequences. However, if 257 slots together
+ * have more than MOST_ELEMENTS elements, it has only 129 or 128 slots, and the last sequences are padding. If the
+ * constraints of a definition demand a slot for each sequence, there are only as many sequences as slots. If there are
+ * slot indices, the function `scalar` sets pad_slot_id to 0 in the second set of values, unless the number of sequences
+ * is a multiple of five. Therefore none of the numbers of sequences above is a multiple of five. The edge case
+ * many_sequences has MANY sequences. */
 enum { BLOCK = 256, LARGE_BLOCK = 128, MANY = 129, MOST_ELEMENTS = 17 << 20 };
 static const struct preset {
 	int64_t batch, slots, large_slots;
@@ -157,9 +157,9 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the elements of padding sequences are NaN in this input. If a workload provides the slots, or if the
- * case has none, no element is NaN, because then every sequence may have a slot, and a reference must read the
- * sequences that have slots. The elements of z are never NaN, because z must be finite (check_floats). */
+/* Returns true if the elements of padding sequences are NaN in this input. No element is NaN if a workload provides the
+ * slots, or if the case has no slot indices: every sequence may then have a slot, and a reference reads each sequence
+ * that has one. The elements of z are never NaN, because z must be finite (check_floats). */
 static bool is_padded(const struct op_case *c, const struct ssu_roles *roles, enum ssu_part part)
 {
 	return (part == SSU_X || part == SSU_DT || part == SSU_B || part == SSU_C) && roles->indices >= 0 &&

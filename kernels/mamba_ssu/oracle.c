@@ -80,8 +80,8 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
 		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
 			return -1;
-	/* z must also be finite in padding sequences, because some references multiply the output of padding, 0, by the
-	 * gate silu(z), and 0 times NaN is NaN. */
+	/* z must also be finite in padding sequences, because some references multiply the output 0 of a padding
+	 * sequence by the gate silu(z), and 0 times NaN is NaN. */
 	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 

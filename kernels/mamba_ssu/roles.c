@@ -31,8 +31,8 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 	return NULL;
 }
 
-/* Returns true if this input may be absent. The scalar pad_slot_id may not be absent, because the slot number that
- * marks padding would not be known. */
+/* Returns true if this input may be absent. The scalar pad_slot_id must not be absent, because it states which slot
+ * number marks padding. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
 	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||

@@ -22,8 +22,8 @@ struct ssu_roles {
 	int b, c;        /* [batch, groups, S]; heads is a multiple of groups */
 	int d, dt_bias;  /* [heads, dim], or [heads]; an absent D or dt_bias is 0 */
 	int indices;     /* [batch] integers: the slot of each sequence; if absent, sequence n has slot n */
-	int softplus;    /* a Python scalar; true if the problem has none */
-	int pad;         /* a Python scalar; -1 if the problem has none */
+	int softplus;    /* the Python scalar dt_softplus; softplus is applied if the problem has no such scalar */
+	int pad;         /* the Python scalar pad_slot_id; the value is -1 if the problem has no such scalar */
 	int output;      /* [batch, heads, dim] */
 	int new_state;   /* has the shape of `state`; may be absent */
 };
@@ -36,8 +36,8 @@ struct ssu_extent {
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
-/* Returns the index of the truth of the states in op.oracle's `out`. If there is a state output, the result is the
- * index of this output; otherwise, it is op_own_place of the state input. */
+/* op.oracle writes the ground truth of the states to one of the tensors in its array `out`. Returns the index of this
+ * tensor: the index of the state output or, if there is none, op_own_place of the state input. */
 static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
 {
 	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);

@@ -1,6 +1,7 @@
-/* mla_ragged - multi-head latent attention over keys and values that are stored one sequence after the other. The
- * weights are not absorbed in this form, and only keys have a rotary part. The tensors are described in
- * kernels/common/attention/forms.h, which also declares the functions that implement the family. */
+/* mla_ragged - multi-head latent attention over keys and values that are stored one sequence after the other. In this
+ * form, the up-projection weights are not absorbed, and queries and keys have a rotary part, but values do not. The
+ * tensors are described in kernels/common/attention/forms.h, which also declares the functions that implement the
+ * family. */
 #include "kernels/core/op.h"
 
 #include "kernels/common/attention/attention.h"

@@ -150,7 +150,7 @@ static double rounded(double x, double dtype)
 	return dtype_load(bytes, (enum dtype)dtype, 0);
 }
 
-/* Reads the hidden states of a token, times their scales and `factor`. */
+/* Reads the hidden states of a token, and multiplies them by their scales and by `factor`. */
 static void read_hidden(const struct computation *w, int64_t token, double factor, double *out)
 {
 	const struct moe_extent *e = &w->e;
@@ -217,9 +217,9 @@ static void dots(const double *a0, const double *a1, const double *b, int64_t co
 
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the product of an expert with `visits` visits is large enough to be divided among threads. Small
- * products are not divided: a small case has hundreds of products, and starting threads for each of them would take
- * some microseconds, or much more if other processes use the processors. */
+/* Returns true if the matrix product of an expert with `visits` visits is large enough to be divided among threads.
+ * Small products are not divided: a small case has hundreds of products, and starting threads for each of them would
+ * take some microseconds, or much more if other processes use the processors. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
@@ -326,7 +326,8 @@ static void add_column(const struct computation *w, int64_t l, int64_t h, const 
 	}
 }
 
-/* Adds the second product of local expert l to the output, two columns at a time. Only one thread writes a column. */
+/* Adds the second product of local expert l to the output, two columns at a time. No two threads write to the same
+ * column. */
 static void second_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;

@@ -3,25 +3,27 @@
  *
  *   Hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
  *     its values in the first set resemble quantised data: they are numbers up to 448 with small scales. In the second
- *     set, they are numbers below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16 and
- *     32 bits are on [-1, 1) in the first set and on [-8, 8) in the second, or on [-2^16, 2^16) if the dtypes of hidden
- *     states and of the weights or their scales have a wider range than float16. In the first set, if the weights have 16
- *     or 32 bits and no scale, the hidden states are smaller, and the weights of the first product reach 16.
+ *     set, they are numbers below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16
+ *     and 32 bits are on [-1, 1) in the first set. In the second set, they are on [-8, 8), or on [-2^16, 2^16) if two
+ *     dtypes have a wider range than float16: that of the hidden states, and that of the input by which the first
+ *     product is scaled (see below). In the first set, if the weights have 16 or 32 bits and no scale, the hidden
+ *     states are smaller, and the weights of the first product reach 16.
  *   Weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps, which 8-bit floats and bfloat16 cannot represent
  *     exactly.
  *   Scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
- *     scales differ, and a power-of-two dtype cannot represent them. In the second set, some scales and factors are
- *     2^10 times as large if their dtype has a wider range than float16, and others are smaller by the same factor.
+ *     scales differ, and a dtype that has only powers of two (float8_e8m0fnu) cannot represent them. In the second set,
+ *     some scales and factors are 2^10 times as large if their dtype has a wider range than float16, and others are
+ *     smaller by the same factor.
  *
  * Inputs are scaled by powers of two, so that the standard deviations of "up" and gate are between about 1 and 2, and
  * the standard deviation of an expert's output is between 0.5 and 1. There is one exception: if "up" and gate have
- * different factors, the standard deviation of "up" is 2^10 times larger or smaller in the second set. A power of two
- * that scales a product multiplies the factor of this product. If there is no such factor, the power multiplies the
- * scales of the weights or, without scales, the weights. Every second expert is steep: the odd experts in the first
- * set, the even experts in the second. The gates of a steep expert are 8 times as large as those of other experts (64
- * times in the second set). With gates of this size, silu(gate) is nearly 0 or nearly the gate, the exponential
- * overflows, and inputs of the second product exceed 448. The second product of a steep expert is scaled down by the
- * same number, 8 or 64. */
+ * different factors, the standard deviation of "up" is 2^10 times larger or smaller in the second set. To scale a
+ * matrix product by a power of two, its factor is multiplied by this power. If the product has no factor, the scales of
+ * its weights are multiplied; if it has no scales either, the weights are multiplied. Every second expert is steep: the
+ * odd experts in the first set, the even experts in the second. The gates of a steep expert are 8 times as large as
+ * those of other experts (64 times in the second set). With gates of this size, silu(gate) is nearly 0 or nearly the
+ * gate, the exponential overflows, and inputs of the second product exceed 448. The second product of a steep expert is
+ * scaled down by the same number, 8 or 64. */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 

@@ -25,7 +25,8 @@ enum moe_mistake {
 	MOE_WEIGHT_TWICE,       /* the routing weight multiplies both the input and the output */
 	MOE_LAST_EXPERT,        /* the last expert of this device is left out */
 	MOE_TILE,               /* an expert computes only its first mistake_by tokens */
-	MOE_LAST_OF_MULTIPLE,   /* if an expert has a multiple of mistake_by tokens, its last token is left out */
+	MOE_LAST_OF_MULTIPLE,   /* if an expert's number of tokens is a multiple of mistake_by, its last token is left
+				 * out */
 	MOE_OVERWRITTEN,        /* of a token's experts on this device, only the last one in the list counts */
 	MOE_TWICE_ONE_PART,     /* if an expert is listed twice, only the last entry counts */
 	MOE_TWICE_FIRST,        /* if an expert is listed twice, only the first entry counts */

@@ -13,28 +13,29 @@
  * and 11 % with MXFP4 weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs, s is between 0.1 and 1 if the
- * routing's factor is 1, and s is proportional to this factor. If routing weights are inputs, s may be 2. A reference
- * sums H products in float32, and then I products. If n terms are added one after the other, the error of the sum is
- * 0.43 * 2^-24 sqrt(n / 2) times the sum's standard deviation. This factor is 1.5e-6 for n = 7168. In the second sum,
- * the errors of the first sum partly cancel. One element in 10^7 has an error of 5.5 times this standard error, 2^-17
- * s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by the factor. The rtol is one ulp
- * of the output's dtype, because two roundings of nearly the same number differ by one ulp. A float32 output is not
- * rounded again, and its rtol is 2^-14, like atol. The measured error of torch in float32 on a CPU, for H = 7168 and a
- * factor of 2.5, is 5e-6, a thirtieth of atol.
+ * routing's factor is 1, and s is proportional to this factor. If routing weights are inputs, s may be 2. In float32, a
+ * reference sums H products for the first layer of an expert, and I products for the second. If n terms are added one
+ * after the other, the standard error of the sum is 0.43 * 2^-24 sqrt(n / 2) times the sum's standard deviation, or
+ * 1.5e-6 times for n = 7168. In the second layer's sum, the errors of the first layer partly cancel. One output element
+ * in 10^7 has an error of 5.5 times the standard error 1.5e-6 s, which is 2^-17 s. Therefore atol is 2^-14. If the
+ * routing's factor is above 1, atol is multiplied by the factor. The rtol is one ulp of the output's dtype, because two
+ * roundings of nearly the same number differ by at most one ulp. A float32 output is not rounded again, and its rtol is
+ * 2^-14, like atol. The measured error of torch in float32 on a CPU, for H = 7168 and a factor of 2.5, is 5e-6, a
+ * thirtieth of atol.
  *
  * Every element must be within the tolerance (hit ratio 1), even if operands have 8 bits: float32 represents these
  * operands exactly, and nothing is rounded to 8 bits again. If all scales have an error of 2 %, nearly every element is
  * wrong. If the scale of one block in 56 has an error of 2 %, every second element is wrong. If a workload provides
- * hidden states, weights or scales, s is not known, and only rtol applies. The error of float32 sums exceeds rtol only
- * in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio is 0.999. If a workload
- * provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20, and float32 sigmoids
- * for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8 may differ if logits
- * have 16 bits, and one token in 256 if logits are float32. If the case has fewer than 8 tokens (256 if logits are
- * float32), no token may differ.
+ * hidden states, weights or scales, s is not known. If s is large, atol is too small to matter, and the error of
+ * float32 sums exceeds rtol in elements with |out| < 2^-13 s, which are 1e-4 of all elements. Therefore the hit ratio
+ * is 0.999. If a workload provides logits, there are ties: 16-bit logits of real routers tie for one token in 14 to 20,
+ * and float32 sigmoids for one token in 10^4. A reference may select any of the tied experts. Therefore one token in 8
+ * may differ if logits have 16 bits, and one token in 256 if logits are float32. If the case has fewer than 8 tokens
+ * (256 if logits are float32), no token may differ.
  *
- * With this family's own inputs, the selection of experts has no ties or near ties, except between experts with equal
- * weights. Definitions with renormalised routing and a bias, with weights packed as 4 bits, or with an activation other
- * than silu are refused by op.match. */
+ * With this family's own inputs, the selection of experts has no ties or near ties, except between two experts whose
+ * matrices are equal (the twins, see traffic.h). op.match refuses definitions with renormalised routing and a bias,
+ * with weights packed as 4 bits, or with an activation other than silu. */
 #include <math.h>
 #include <string.h>
 
@@ -155,11 +156,11 @@ static int64_t most_tokens(const struct op_problem *problem, const struct moe_ro
 	return (many_are_cheap(problem, roles, variant) ? 2 : 1) * BLOCK + 1;
 }
 
-/* Writes the cases of a size preset. A small case has 16 tokens, which select few experts, because a reference reads
- * all weights of the selected experts. One medium case has 256 tokens, a multiple of usual block sizes, and the other
- * has 513 tokens, or 257 if many tokens would take too long. Some experts have the numbers of tokens that traffic.h
- * describes. If the experts have more than 2^30 weights, there is no case of one token, because a reference would take
- * half a minute for it on two cores. */
+/* Writes the cases of a size preset. The small cases have one token and 16 tokens. The 16 tokens together select only a
+ * few experts, because a reference reads all weights of each selected expert. One medium case has 256 tokens, a
+ * multiple of usual block sizes, and the other has 513 tokens, or 257 if many tokens would take too long. Some experts
+ * have the numbers of tokens that traffic.h describes. If the experts have more than 2^30 weights, there is no case of
+ * one token, because a reference would take half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct moe_roles roles = moe_roles_of(problem);
@@ -251,11 +252,12 @@ static int64_t offset_of(const struct moe_extent *e, bool uneven)
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
  * of values, and other numbers of groups in the second set. A reference may cache a result with the value of one scalar
- * as the key, although the result also depends on other scalars. To reveal this, one scalar has the same value in both
- * sets of a small case: with one token, the factor (that of DeepSeek-V3), and with 16 tokens, the offset. If there is no
- * case of one token, both differ with 16 tokens. With one token, the offset of the second set is 0. With more than 16
- * tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may treat a factor of 1, or an
- * offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
+ * as the key, although the result also depends on other scalars. To reveal this, each small case has one scalar with
+ * the same value in both sets, while other scalars differ: the factor in the case of one token (2.5, as in
+ * DeepSeek-V3), and the offset in the case of 16 tokens. If there is no case of one token, both scalars differ in the
+ * case of 16 tokens. With one token, the offset of the second set is 0. With more than 16 tokens, the factor is below 1
+ * in the first set and exactly 1 in the second. These values are tested because a reference may treat a factor of 1, or
+ * an offset of 0, as an absent scalar. The factor is the only scalar with a default, which is 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -307,8 +309,8 @@ static double size_of(int scale)
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Returns the input whose values are multiplied to scale a product: the factor if there is one, else the scale, else
- * the weights. */
+/* Returns the input that is multiplied by a power of two to scale a matrix product: the factor if there is one, else
+ * the scale, else the weights. */
 static int carrier(int factor, int scale, int weights)
 {
 	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
@@ -322,7 +324,7 @@ struct exponents {
 	int up;            /* the exponent of the factor of "up" minus that of the gate */
 };
 
-/* CODES is the exponent of numbers that resemble quantised data. Their largest magnitude is 448, or 7/8 *
+/* CODES is the exponent of numbers that resemble quantised data. Their largest magnitude is 448, which is 7/8 *
  * 2^CODES_LARGER. In the other set of values, magnitudes are below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, LOUDEST = 16, WEIGHTY = 4, LOUD = 10 };
 

@@ -12,9 +12,9 @@
  *   gather   out[t] is the sum of the rows of its visits, in the order of the token's K experts.
  *
  * Each block reads weights, converts them to float, multiplies them by their scale and stores them in shared memory.
- * The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated in
- * float32: sums of PART terms are computed and then added up. There are no atomic additions, so every run gives the
- * same bits. */
+ * The scratch memory holds the `intermediate` + `hidden` floats of each visit; there are at most K visits per token.
+ * Products are accumulated in float32: sums of PART terms are computed and then added up. There are no atomic
+ * additions, so every run gives the same bits. */
 #include "kernels/core/cuda_check.h"
 
 #include <math.h>
@@ -229,7 +229,7 @@ static __global__ void __launch_bounds__(THREADS) visits(const struct problem p,
 		p.start[blockIdx.x + 1] = at;
 }
 
-/* Computes the prefix sums of the numbers of visits, and the tiles of all experts. One thread calls this kernel. */
+/* Computes the prefix sums of the numbers of visits, and the tiles of all experts. A single thread runs this kernel. */
 static __global__ void plan(const struct problem p)
 {
 	int tiles = 0;

@@ -11,7 +11,7 @@
  *                is the number of the expert, and the low half is the weight, a bfloat16. An expert that is listed
  *                twice counts twice.
  *
- * The weight multiplies an expert's output, or the expert's input with Llama 4 routing. */
+ * The weight multiplies an expert's output or, with Llama 4 routing, its input. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 

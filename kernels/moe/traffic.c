@@ -21,8 +21,8 @@ enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 5, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* One token in STEEP_ROWS has steeply falling logits. */
 enum { STEEP_ROWS = 8 };
-/* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. If there are several groups, the
- * logits of a row with a favourite expert are lowered by RIVAL steps from rank 2 on. */
+/* A logit is lowered by SHUNNED steps if the token must not be routed to the expert. If there are several groups, in a
+ * row with a favourite expert, the logits at rank 2 and all later ranks are lowered by RIVAL steps. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
@@ -100,7 +100,7 @@ static void set_numbers(struct traffic *t)
 	t->unused = t->e.tokens > REGULAR_ROWS ? experts / 8 : experts > few ? experts - few : 0;
 	if (experts - t->unused < t->r->picks)
 		t->unused = 0;
-	int64_t spare = experts - t->unused - t->r->picks - 1; /* tokens must have a choice between ordinary experts */
+	int64_t spare = experts - t->unused - t->r->picks - 1; /* picks + 1 ordinary experts give each token a choice */
 
 	if (t->e.tokens >= SPECIAL_ROWS && spare > 0)
 		t->specials = spare < SPECIALS ? spare : SPECIALS;
@@ -191,8 +191,8 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* 2: in a case of 513 tokens, more than 128 tokens (the size of a
-						       * tile) select the favourite */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* every second token: then, in a case of 513 tokens, more than
+						       * 128 tokens (the size of a tile) select the favourite */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -223,8 +223,9 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 
 /* Returns the number of steps by which the logit of the expert at `rank` is lowered. The logit of an expert of this
  * device is lowered by SHUNNED steps if the token must not be routed to the expert. A token with a favourite expert may
- * also be routed to other experts of the favourite's group. If there are several groups, all experts of such a row from
- * rank 2 on are lowered by RIVAL steps, so that no other group has a higher score than the favourite's group. */
+ * also be routed to other experts of the favourite's group. If there are several groups, the logits of such a row at
+ * rank 2 and all later ranks are lowered by RIVAL steps, so that no other group has a higher score than the favourite's
+ * group. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
 {
 	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
@@ -267,9 +268,9 @@ static int64_t height_of(const struct traffic *t, int64_t token)
 	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* Returns the distance between the largest logit and the logit of the expert at `rank`, in steps of 1 / STEPS. The
- * distances are large enough for bfloat16, which represents only multiples of 1/8 from 16 to 32, and of 1/2 from 64 to
- * 128. */
+/* Returns the distance between the largest logit and the logit of the expert at `rank`, in steps of 1 / STEPS.
+ * Among the largest logits, these distances are multiples of the distance between neighbouring bfloat16 numbers, which
+ * is 1/8 from 16 to 32, and 1/2 from 64 to 128. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
@@ -337,9 +338,10 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 	return kind == ROW_ANYWHERE || (here > 0) == (kind != ROW_ELSEWHERE);
 }
 
-/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the experts that the
- * row's kind requires. With DeepSeek's routing, a row of SLOPE_NEAR is drawn several times; of the draws that meet both
- * conditions, the one with the smallest margin is kept. If no draw meets both conditions, the best draw is kept. */
+/* Draws the row again and again, until two conditions are met: every selection has a margin of at least `clear`, and
+ * the token is routed to the experts that the row's kind requires. With DeepSeek's routing, a row of SLOPE_NEAR is
+ * drawn at least NEAR_TRIES times; of the draws that meet both conditions, the one with the smallest margin is kept. If
+ * no draw meets both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -450,7 +452,8 @@ static void list_twice(const struct traffic *t, int64_t *order)
 
 /* Fills the given experts. If there are fewer experts than a token must list, the token lists experts repeatedly.
  * Otherwise, one token in 16 lists an expert twice if weights apply to outputs. If weights apply to inputs, no token
- * lists an expert twice: experts are not linear, so a reference could not add the two weights. */
+ * lists an expert twice: an expert is not a linear function of its input, so a reference that adds the two weights
+ * would get another result. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes that people make in references of appending to paged caches. The table lists all mistakes.
- * The enum numbers the mistakes that the oracle simulates. */
+/* mistakes - the mistakes that people make in references of appending to paged caches. The table page_mistakes lists
+ * all mistakes; enum page_mistake has only those that the oracle simulates. */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
 

@@ -37,12 +37,13 @@ enum { BLOCK = 256, MOST_SEQUENCES = 2 * BLOCK, MOST_TOKENS = 2 * BLOCK + 1, PRE
 /* The first medium case has at least POOL pages, so that page numbers need more than 8 bits. If 2 * POOL pages are
  * enough for more than POOL_PLACES slots (for example, if a page has 64 slots), the case also has more than POOL_PLACES
  * slots, so that slot numbers need more than 15 bits. These minimums do not apply if the cache would have more than
- * POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, this case has at least
- * LARGE_POOL pages, so that page numbers need more than 12 bits. */
+ * POOL_ELEMENTS elements. If LARGE_POOL pages have at most LARGE_POOL_ELEMENTS elements, the first medium case has at
+ * least LARGE_POOL pages instead, so that page numbers need more than 12 bits. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 enum { LARGE_POOL = 6145, LARGE_POOL_ELEMENTS = 1 << 23 };
 
-/* Returns the number of pages of the first medium case: `pages`, or the minimum that the comment at POOL describes. */
+/* Returns the number of pages of the first medium case: `pages`, or the minimum that the comment at POOL describes if
+ * this is larger. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;

@@ -180,8 +180,9 @@ static void place_last_page(const struct page_table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Fills the page indices. Those of the prefix are random and may repeat. The others are all different and in random
- * order. The last page of the cache is among the pages to which tokens are written. */
+/* Fills the page indices. The page indices of the prefix are random and may repeat. All other page indices are
+ * different from each other and in random order. The last page of the cache is among the pages to which tokens are
+ * written. */
 static void fill_indices(const struct op_case *c, int input, const struct page_table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -225,9 +226,9 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. Of a token that is
- * padding, the number of the sequence is -1. Its position is -1 in the first set of values, and a valid position in the
- * second, because only the sequence decides. */
+/* Fills the positions of the tokens if `positions` is true, else the numbers of the tokens' sequences. A token that is
+ * padding has the sequence number -1. Its position is -1 in the first set of values, and valid in the second, because
+ * the sequence number alone marks a token as padding. */
 static void fill_tokens(const struct page_table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;

@@ -31,7 +31,7 @@ struct page_table {
 };
 
 /* If there are more page indices than the cache has pages, the first page indices are those of a prefix. Returns the
- * number of page indices after the prefix: two thirds of `pages`, the number of pages. */
+ * number of page indices after the prefix: two thirds of `pages`, which is the number of pages of the cache. */
 int64_t page_table_own_pages(int64_t pages);
 
 /* Computes the page table of a case. Returns -1 with a message in `err` if the axes of the case allow no valid table;

@@ -2,34 +2,35 @@
  * compute the same values.
  *
  * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, in the same row or in
- * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values.
- * Therefore, if a reference includes elements of another group in the maximum of a group, the scale changes. Noise is
- * uniform on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last,
- * or any other, and has either sign. The magnitude of the peak is m * 2^p with m in [1, 2) and p = -8 … 8. The factor m
- * is random in all fraction bits that the dtype of x has (in 20 bits if x is float32), so that float32 does not
- * represent the scale exactly.
+ * the next row, have different kinds: the kind is (group + 5 row) modulo 13 in the first set of values, and (group + 5
+ * row + 1) modulo 13 in the second. Therefore, if a reference includes elements of another group in the maximum of a
+ * group, the scale changes. Noise is uniform on [-1, 1). The peak of a group is its element of largest magnitude. The
+ * peak is the first element, the last, or any other, and has either sign. The magnitude of the peak is m * 2^p with m
+ * in [1, 2) and p = -8 … 8. The factor m is random in all fraction bits that the dtype of x has (in 20 bits if x is
+ * float32), so that float32 does not represent the scale exactly.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 * 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between
  *              two e4m3 numbers, some of them subnormal.
- *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (in float32, by a
- *     relative 2^-20).
+ *   BESIDE     like TIES, but each quotient differs from a tie by one unit of the last fraction bit of the input's
+ *              dtype (of fraction bit 20 if the input is float32).
  *   NOUGHT     zeros, whose scale is the floor / 448.
  *   BELOW      noise of at most half the floor.
  *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of
  *              this noise and of this peak.
- *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set, noise and peak have the opposite sign.
+ *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set, 2^p |noise| with a positive peak.
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.
  *   WIDE       2^(p - i) noise with i = 0 … 15, and a peak: the quotients are in every binade of e4m3, and some round
- *     to 0.
+ *              to 0.
  *   LOUD       2^12 noise, and a peak of 2^12 m.
  *   QUIET      2^-12 noise, and a peak of 2^-12 m.
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
  *
- * The floor is `eps`. If the floor is 0, or is not known (in a probe case), the values are computed as for a floor of
- * 1e-10. If the floor is 0, the quotients of a group of zeros are not defined, so groups of kind NOUGHT are like those
- * of kind BELOW. In a probe case, even groups are zeros and odd groups are 2^-40 noise. */
+ * The floor is `eps`. If the floor is 0, or is not known (in a probe case, from whose outputs reftest finds the floor),
+ * the values are computed as for a floor of 1e-10. If the floor is 0, the quotients of a group of zeros are not
+ * defined, so groups of kind NOUGHT are like those of kind BELOW. In a probe case, even groups are zeros and odd groups
+ * are 2^-40 noise. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 

@@ -21,10 +21,10 @@
  *      float32, too.
  *
  * SLACK = 2^-21 exceeds the error of each of these computations, and is the rtol of s. The quotient of a correct
- * implementation is thus in an interval of relative width SLACK around the true quotient. The output q must be a number
- * in this interval, rounded to e4m3. No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of their
- * value, so all numbers in nearly every interval round to the same e4m3 number. If an interval contains a tie, its
- * numbers round to two neighbouring e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also
+ * implementation is thus in the interval from 1 - SLACK to 1 + SLACK times the true quotient. The output q must be a
+ * number in this interval, rounded to e4m3. No other q is accepted. Neighbouring e4m3 numbers differ by 2^-4 to 2^-3 of
+ * their value, so all numbers in nearly every interval round to the same e4m3 number. If an interval contains a tie,
+ * its numbers round to two neighbouring e4m3 numbers. If amax is exactly 448 times a power of two, s and 1 / s are also
  * powers of two, and each of the computations above is exact. (amax * (1 / 448) is exact because 7 * fl(1 / 7) rounds
  * to 1 in float32.) For such an amax, the interval is a single number, and ties must be rounded to even. */
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
@@ -136,7 +136,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Returns the value of the input `eps`. No reference hard-codes this value. */
+/* Returns the value of the input `eps`, which references are unlikely to hard-code. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)

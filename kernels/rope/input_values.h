@@ -11,13 +11,14 @@
  * exact in float32 in any order. If (token * heads + head) % 4 is 1 or 3, all rotated elements of the head are
  * multiplied by a large or a small power of two, which keeps products and sums exact. A conversion to float16 makes
  * these elements overflow or lose most of their digits. In the second set of a case without a cache, the rotated
- * tensors are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. 2^17 is also beyond float16's range.
+ * tensors are uniform on [-2^17, 2^17), or on [-2^14, 2^14) if they are float16. Half of the values up to 2^17 are also
+ * beyond float16's range.
  *
  * The elements of a head that are not rotated are copied. In both sets of values, two of every four copied elements are
  * multiplied by a large or a small power of two. If the tensor is not float16, the multiplied elements are beyond the
  * range of float16.
  *
- * The first five positions are the largest position, 0, 1, and the largest position twice. All other positions are
+ * The first five tokens have these positions: the largest, 0, 1, the largest, the largest. All other positions are
  * random. If there is a cache, every position is a row of the cache. Without a cache, positions are below 4096 in the
  * first set, and below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
@@ -44,15 +45,15 @@ struct rope_fill {
 	int interleaved;
 	int bits;  /* number of fraction bits of an element */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */
-	/* The exponents of the powers of two by which elements are multiplied: large_head and small_head for the
-	 * rotated elements of large and of small heads (0: the case has no such heads), large_rest and small_rest for
-	 * large and for small copied elements. */
+	/* The exponents of the large and small powers of two by which elements are multiplied: large_head and
+	 * small_head are for all rotated elements of a head, and are 0 if the case multiplies no rotated elements;
+	 * large_rest and small_rest are for copied elements. */
 	int large_head, small_head, large_rest, small_rest;
 	int64_t head_size, rotary_dim;
 };
 
 /* Returns the exponent of the scale of a rotated tensor. If there is no cache and the tensor is not float16, the values
- * of the second set are so large that most of them overflow float16. Host only. */
+ * of the second set are so large that half of them overflow float16. Host only. */
 static inline int rope_scale_exponent(const struct op_case *c, int input)
 {
 	if (rope_is_exact(c))

@@ -37,7 +37,8 @@ static bool whole_head(struct op_variation *v, const struct op_mistake *mistake)
 	return true;
 }
 
-/* Increases every position by 1. If there is a cache, the position after its last row becomes 0. */
+/* Increases every position by 1; the position after the last row of the cache becomes 0. Returns false if there is no
+ * cache. */
 static bool next_position(struct op_variation *v, const struct op_mistake *mistake)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, mistake->role));

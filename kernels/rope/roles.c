@@ -296,5 +296,5 @@ double rope_number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, rope_number_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* only the scale of the plain formula can be missing, because it is 1 by default */
+	return 1; /* only the scale can be missing, if the formula is not Llama 3.1's; its default is 1 */
 }

@@ -46,8 +46,9 @@ int rope_match(const struct op_problem *problem, struct err *why);
 struct rope_roles rope_roles_of(const struct op_problem *problem);
 struct rope_extent rope_extent_of(const struct op_case *c);
 
-/* Returns the size of a head. For a tensor [tokens, heads, size], this is the last axis. For a flat tensor [tokens,
- * heads * size], this is the length of the const axis head_size or head_dim, or 0 if there is no such axis. */
+/* Returns the size of a head. For a tensor [tokens, heads, size], this is the length of the last axis. For a flat
+ * tensor [tokens, heads * size], this is the length of the const axis head_size or head_dim, or 0 if there is no such
+ * axis. */
 int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis);
 
 /* Returns the parameter `n` of a case: the value of the Python scalar, or of the hidden constant if there is no such

@@ -64,7 +64,7 @@ static const char *const model_fields[ROPE_NUMBERS] = {"rope_theta", "rope_facto
 static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, which FlashInfer also uses */
 
 /* The numbers of heads of q and k: just above 32 and 8, just above 64 and 32, both below 8, or both 1. In the first
- * three of these pairs of numbers, no number is a multiple of the other. */
+ * three of these pairs of numbers, neither number is a multiple of the other. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}, {1, 1}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS, LEAST_HEADS };
 
@@ -95,8 +95,8 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
  * 256. */
 enum { BLOCK_TOKENS = 256 };
 
-/* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS is beyond the range of
- * int16, as in Qwen3. */
+/* The first medium case has MOST_TOKENS tokens, and its cache has MOST_ROWS rows. MOST_ROWS, the number of positions of
+ * Qwen3, is beyond the range of int16. */
 enum { MOST_TOKENS = 2 * BLOCK_TOKENS + 1, MOST_ROWS = 40960 };
 
 /* If a token has at most GRID_ELEMENTS elements, there is a second medium case with GRID_TOKENS tokens. Many kernels
@@ -265,12 +265,13 @@ static int64_t rotary_dim_of(int64_t size, int64_t tokens, bool second)
 }
 
 /* For a Python scalar, returns a value that references are unlikely to hard-code. The two sets of values have different
- * numbers (theta, scale, …) and different pairs. A reference may cache a table of angles with some of its arguments as
- * the key, although the table also depends on the other arguments. To detect this, some arguments are the same in both
- * sets: the pairs and the rotary dimension if there is one token; the scale and the rotary dimension if there are 2 to
- * BLOCK_TOKENS tokens; theta and the rotary dimension if there are more; and all numbers if there are GRID_TOKENS
- * tokens. If there are several tokens, the numbers that differ between the sets have their default values in the second
- * set, because a reference may mistake a default, such as a scale of 1, for an absent number. */
+ * numbers (theta, scale, …), and one has interleaved pairs, the other halves. A reference may cache a table of angles
+ * with some of its arguments as the key, although the table also depends on the other arguments. To detect this, some
+ * arguments are nevertheless the same in both sets: the kind of pairs and the rotary dimension if there is one token;
+ * the scale and the rotary dimension if there are 2 to BLOCK_TOKENS tokens; theta and the rotary dimension if there are
+ * more; and all numbers if there are GRID_TOKENS tokens. If there are several tokens, the numbers that differ between
+ * the sets have their default values in the second set, because a reference may mistake a default, such as a scale of
+ * 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 2.5, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},

@@ -7,7 +7,8 @@
 enum { BY = 3, TALLIES = DRAWS_TALLIES - DRAWS_GRIDS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
 enum { QUESTIONS = 2 * DRAWS_TALLIES * (SPLITS - 1) };
 
-/* DRAW_ANY stands for the rows of all kinds. Their draws are counted in the first ANY_WAYS ways. */
+/* DRAW_ANY stands for the rows of all kinds together. Of the ways to define buckets, only the first ANY_WAYS, rank and
+ * position, are used for DRAW_ANY. */
 enum { DRAW_ANY = DRAW_SHAPES, ANY_WAYS = 2 };
 _Static_assert(TALLIES == BY * (DRAW_SHAPES * DRAWS_WAYS + ANY_WAYS), "each kind of rows, filter and way has a tally");
 
@@ -73,8 +74,9 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	draw->bucket[way] = bucket_at((int64_t)(DRAWS_BUCKETS * at / kept->mass));
 }
 
-/* Counts the draw in the bucket of the token's depth. An implementation that keeps more tokens than this filter can
- * draw a token that this filter drops. Such a token counts in the last bucket. */
+/* Counts the draw in the bucket of the token's depth: the sum of the probabilities of all more likely tokens, and half
+ * of its own. An implementation that keeps more tokens than this filter can draw a token that this filter drops. Such a
+ * token counts in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -89,8 +91,8 @@ static void count_depths(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts the draw in the bucket of the token's position in a cell. There are 2^bits cells. A sampler whose random
- * number has `bits` bits draws only tokens next to the ends of cells. */
+/* Counts the draw in the bucket of the token's position in a cell. The cells are 2^bits equal parts of the sum of the
+ * kept probabilities. A sampler whose random number has `bits` bits draws only tokens next to the ends of cells. */
 static void count_cells(struct draw *draw, int grid, int bits, const struct filter *filter,
                         const struct filter_kept *kept, int64_t token)
 {
@@ -147,8 +149,9 @@ struct draw draw_of(struct filter *filter, const struct filter_kept *kept, int64
 	return draw;
 }
 
-/* The index of the tally of the rows of a shape in which a filter (0: any) determines the last kept token. The tallies
- * that count draws by their position in a cell are the last. */
+/* Returns the index of the tally for rows of kind `shape`, for the filter `by` that determines the last kept token (0:
+ * any filter), and for one way to define the buckets. The tallies that count draws by their position in a cell come
+ * after these tallies. */
 static int tally_index(int shape, int by, int way)
 {
 	return shape == DRAW_ANY ? DRAW_SHAPES * BY * DRAWS_WAYS + by * ANY_WAYS + way : (shape * BY + by) * DRAWS_WAYS + way;
@@ -163,7 +166,8 @@ static void add(struct draws_tally *tally, const struct draw *draw, int bucket, 
 		tally->expected[b] += share[b];
 }
 
-/* Counts the draw in the tallies of its shape (or DRAW_ANY) and way. */
+/* Counts the draw, for one way to define the buckets, in two tallies of `shape` (the kind of the row, or DRAW_ANY): in
+ * the tally for any filter, and in the tally for the filter that determines the last kept token, if there is one. */
 static void add_by(struct draws *sum, const struct draw *draw, int shape, int way)
 {
 	add(&sum->tallies[tally_index(shape, 0, way)], draw, draw->bucket[way], draw->share[way]);

@@ -74,16 +74,16 @@ static double rounded(enum dtype dtype, double value)
 	return dtype_load(&bits, dtype, 0);
 }
 
-/* The probabilities that a sampler may add up: the exact ones, and rounded ones (divided by the sum of the kept
- * probabilities, or raw; see unit_of_raw). */
+/* The versions of a probability that samplers may add up: the exact one, and four rounded ones (in each of two dtypes,
+ * DIVIDED by the sum of the kept probabilities, or RAW: divided by unit_of_raw). */
 enum { EXACT, DIVIDED, RAW = DIVIDED + 2, VALUES = RAW + 2 };
 
 /* Sums over the kept tokens, in the order in which a sampler adds them up. */
 struct sums {
-	double last, value[VALUES]; /* the last token's probability, and what a sampler takes for it */
+	double last, value[VALUES]; /* the probability of the last added token, and its versions */
 	double sum[VALUES];
-	double before[VALUES], own[VALUES]; /* the sum before the drawn token, and what a sampler takes for this token; 0
-	                                     * if the drawn token is not kept */
+	double before[VALUES], own[VALUES]; /* the sum before the drawn token, and the versions of this token's
+	                                     * probability; 0 if the drawn token is not kept */
 };
 
 /* Returns the number by which raw probabilities are divided: if top-p applies to the tokens that top-k keeps, the sum of
@@ -128,9 +128,9 @@ static void suspect_sums(double *suspicion, int who, const struct sums *sums, do
 	}
 }
 
-/* Adds the suspicions of two samplers that draw the last kept token instead of each dropped token. Suspect `who` does so
- * for the tokens that the last filter drops, and the suspect after the next for all dropped tokens. `is_last` is true
- * if the last kept token was drawn, and `value` is the probability of this token. Adds nothing if no probability is
+/* Adds the suspicions of two samplers that draw the last kept token instead of each dropped token. Suspect `who` does
+ * so only for the tokens that the last filter drops, and suspect `who` + 2 for all dropped tokens. `is_last` is true if
+ * the last kept token was drawn, and `value` is the probability of this token. Adds nothing if no probability is
  * dropped. */
 static void suspect_unscaled(double *suspicion, enum draw_suspect who, const struct filter *filter,
 			     const struct filter_kept *kept, bool is_last, double value)
@@ -197,9 +197,9 @@ static void suspect_ranks(double *suspicion, const struct filter *filter, const 
 }
 
 /* Adds the suspicions of samplers that draw only from a certain number of the most likely tokens. If the last of these
- * tokens and the next one are equally likely, the draw is no evidence and adds nothing. If float32 rounding
- * determines whether some tokens are kept, computes with the smallest total probability that the less likely tokens may
- * have. */
+ * tokens and the next one are equally likely, the draw is no evidence and adds nothing. Correct samplers draw the
+ * tokens beyond these with different probabilities if float32 rounding determines whether some tokens are kept; the
+ * smallest of these probabilities is used. */
 static void suspect_limits(double *suspicion, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	static const int64_t limits[] = {DRAW_LIKELIEST_TOKENS, DRAW_LIKELIEST_MORE};
@@ -338,7 +338,7 @@ double draw_suspect_same(bool same, double share)
 	return suspicion_of_drawn(same ? 1 : 0, share);
 }
 
-/* Writes what suspect `who` does, which is one of the suspects DRAW_SUMS to DRAW_SUMS + 15. */
+/* Writes to `out` what a suspect does. The suspect, `who`, is one of DRAW_SUMS to DRAW_SUMS + 15. */
 static void describe_sums(int who, char *out, size_t room)
 {
 	int i = who - DRAW_SUMS;

@@ -10,8 +10,9 @@
  * 52 / beta. beta is 1e-9.
  *
  * If float32 rounding determines whether some tokens are kept, correct samplers draw a token with different
- * probabilities. The factor is then divided by the largest of them, so that its mean is at most 1 for each of these
- * samplers. In such rows, only samplers with rounded sums, few bits, powers or a limited number of tokens are suspects. */
+ * probabilities. The largest of them is then the divisor, so that the mean of the factor is at most 1 for each of these
+ * samplers. In such rows, the only suspects are samplers that round sums, use random numbers of few bits, raise
+ * probabilities to a power, or draw only from a certain number of the most likely tokens. */
 #ifndef REFTEST_KERNELS_SAMPLING_DRAW_SUSPECTS_H
 #define REFTEST_KERNELS_SAMPLING_DRAW_SUSPECTS_H
 
@@ -29,7 +30,7 @@ enum { DRAW_OF_BFLOAT = 1, DRAW_OF_RAW = 2, DRAW_OF_VALUES = 4, DRAW_OF_SORTED =
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps only a part of its probability: p minus the
+	DRAW_SHORT,     /* replaces the probability of the last token that top-p keeps by a smaller number: p minus the
 			 * probabilities of all tokens before it */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
@@ -40,8 +41,8 @@ enum draw_suspect {
 			       * vocabulary */
 	DRAW_SECOND_HALF,     /* of 5 to FILTER_DEEP kept tokens, draws only the second half in the order of the
 			       * vocabulary */
-	/* The next three suspects are like the three above, but draw as a correct sampler does in rows with at most
-	 * FILTER_ORDERED kept tokens. */
+	/* The next three suspects are like the three above, except in rows with at most FILTER_ORDERED kept tokens, in
+	 * which they draw as a correct sampler does. */
 	DRAW_LIKELY_HALF_OF_MANY,
 	DRAW_FIRST_HALF_OF_MANY,
 	DRAW_SECOND_HALF_OF_MANY,
@@ -56,10 +57,10 @@ enum draw_suspect {
 	DRAW_NO_FIRST_TOKEN,  /* never draws the first token of the vocabulary */
 	DRAW_NO_LAST_TOKEN,   /* never draws the last token of the vocabulary */
 	/* Suspect DRAW_SUMS and the next 15 look up a random number in cumulative sums of probabilities, and round these
-	 * sums to float16 or bfloat16. The difference between a suspect's number and DRAW_SUMS is the sum of these numbers:
-	 * DRAW_OF_BFLOAT if it rounds to bfloat16; DRAW_OF_RAW if it does not divide the probabilities by the sum of the kept
-	 * probabilities first; DRAW_OF_VALUES if it also rounds each probability; DRAW_OF_SORTED if the most likely tokens
-	 * are first in the sums. */
+	 * sums to float16 or bfloat16. Add to DRAW_SUMS: DRAW_OF_BFLOAT for a suspect that rounds to bfloat16;
+	 * DRAW_OF_RAW for one that does not first divide the probabilities by the sum of the kept probabilities;
+	 * DRAW_OF_VALUES for one that also rounds each probability; DRAW_OF_SORTED for one that sums the most likely
+	 * tokens first. */
 	DRAW_SUMS,
 	/* These suspects also look up a random number in cumulative sums, but do not scale the number by the sum of the
 	 * kept probabilities. They draw the last token instead of a dropped one. */
@@ -84,10 +85,10 @@ enum draw_suspect {
 	DRAW_SUSPECTS
 };
 
-/* Sets suspicion[suspect] for each suspect that the draw of `token` from a row concerns: the logarithm of the probability
- * that the suspect draws this token, divided by the probability that a correct sampler draws it. Leaves the other
- * elements as they are. filter_row has filtered the row, a correct filter may keep the token, and filter_place was called.
- * Does not set DRAW_SAME. */
+/* Sets suspicion[suspect] for each suspect that the draw of `token` from a row concerns, except DRAW_SAME:
+ * log(probability that the suspect draws this token / probability that a correct sampler draws it). Leaves the other
+ * elements as they are. The caller must have called filter_row and filter_place for the row, and `token` must be a
+ * token that a correct filter may keep. */
 void draw_suspicions(const struct filter *filter, const struct filter_kept *kept, int64_t token,
 		     double suspicion[DRAW_SUSPECTS]);
 

@@ -37,7 +37,7 @@ struct filter {
 	int64_t vocab;
 	double *value; /* the probability of each token, which the caller writes before it calls filter_row */
 	int64_t count; /* the number of tokens with a probability above 0 */
-	int64_t *order; /* first the `ordered` most likely tokens, by decreasing probability and then by number */
+	int64_t *order; /* starts with the `ordered` most likely tokens, by decreasing probability and then by token */
 	double *before; /* before[i]: the sum of the probabilities of the tokens before order[i] */
 	int64_t ordered;
 	struct filter_buckets *buckets; /* where each bucket ends in `order`, and which buckets are sorted */

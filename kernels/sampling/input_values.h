@@ -16,11 +16,12 @@
  *   1        steep, 2 kept, in every second block of 8 rows, and a spike in the other blocks. Steep: 192 13 | 12 10 9 8
  *            7 5. If top-p is the only filter, p is above 0.95 in a steep row, and top-p keeps 6 or 7 tokens.
  *   3, 4     spike: one token has the probability 0.59, and 1023 tokens share the rest, from 27511/2^26 down to
- *            26489/2^26; 610 to 1023 tokens are kept. If they are 902 to 907, their probability is just above 0.95.
- *            There is no tail. A sampler that changes the proportions of the kept probabilities draws the first token
- *            too often or too rarely. If it raises them to the power 0.8, for example, the first token gets about 0.25.
- *            The power 0 is a sampler that draws uniformly. A spike needs what a wide row needs. Otherwise, row 3 is
- *            "flat, 2 kept", and rows 1 and 4 are steep.
+ *            26489/2^26; 610 to 1023 tokens are kept. Some rows keep 902 to 907 tokens, whose total probability is just
+ *            above 0.95, because a reference may ignore a top_p above 0.95. There is no tail. A sampler that changes
+ *            the proportions of the kept probabilities draws the first token too often or too rarely. If it raises them
+ *            to the power 0.8, for example, the first token gets about 0.25. With the power 0, the sampler draws
+ *            uniformly. A spike has the same requirements as a wide row (see row 7). Otherwise, row 3 is "flat, 2
+ *            kept", and rows 1 and 4 are steep.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4095 are kept, because a reference may look only at the 1024 most likely tokens. There is no
@@ -32,8 +33,9 @@
  *            vocabulary has at least 16384 tokens.
  *
  * A broad row has 16384 tokens. Their probabilities fall from 24576/2^28 to 8192/2^28 and are all different. 9192 to
- * 16376 tokens are kept, because a reference may look only at the 4096 most likely tokens. The probability of 14921
- * tokens is just above 0.95. With top-p, float32 rounding determines whether some of the least likely tokens are kept.
+ * 16376 tokens are kept, because a reference may look only at the 4096 most likely tokens. In half of the broad rows,
+ * 14921 tokens are kept, whose total probability is just above 0.95. With top-p, float32 rounding determines whether
+ * some of the least likely tokens are kept.
  *
  * If there is no filter, or only min_p, most rows are peaks. In a peak, one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler
@@ -42,14 +44,14 @@
  * spikes, the other kinds of rows show this mistake less clearly. If most rows are peaks, the kinds of rows are:
  *
  *   0        flat, 2 kept. If there is no filter, the row is "flat, 3 kept" in every second block of 8 rows. With
- *            min_p, 4 are kept in block 0 of every eight blocks, so that some min_p are from 0.2 to 0.3, and the row is "tied" in blocks 1 and 4 of every eight blocks: 64 32 32 32 32 | 31 31 2. The min_p of
- *            such a row is 1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row
- *            is long.
+ *            min_p, the rows of every eight blocks differ: in block 0, 4 tokens are kept, so that some min_p are from
+ *            0.2 to 0.3. In blocks 1 and 4, the row is "tied": 64 32 32 32 32 | 31 31 2. The min_p of such a row is
+ *            1/2, so four tokens are exactly at the limit and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept. If there is no filter, the row is long in every second block of 8 rows, wide in every
  *            fourth block, and a peak in the other blocks.
- *   7        broad in every second block; wide, if the vocabulary has fewer than 16384 tokens. In the other blocks, a
- *            peak. If there is no filter, the row is even in these other blocks: it has 16384 equally likely tokens and
- *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs
+ *   7        broad in every second block, or wide if the vocabulary has fewer than 16384 tokens; a peak in the other
+ *            blocks. If there is no filter, the row is even in these other blocks: it has 16384 equally likely tokens
+ *            and no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs
  *            float32 and a vocabulary of at least 16384 tokens; otherwise, the row is flat.
  *   1, 4     a spike. If a spike is not possible, the row is a peak.
  *   Others   a peak, or steep if the vocabulary is smaller than 128.
@@ -165,7 +167,7 @@ static inline int sampling_filter_of(const struct op_arg *input)
 	return 0;
 }
 
-/* Finds the roles. The first matrix is the probabilities. op.match must have accepted the problem. Host only. */
+/* Finds the roles. The first matrix contains the probabilities. op.match must have accepted the problem. Host only. */
 static inline struct sampling_roles sampling_roles_of(const struct op_problem *problem)
 {
 	struct sampling_roles roles = {-1, -1, -1, -1, 0};
@@ -252,7 +254,7 @@ HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, 
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Returns 1 if most rows are peaks. Many rows are needed to show a mistake with peaks. Peaks are therefore used only
+/* Returns 1 if most rows are peaks. With peaks, many rows are needed to show a mistake. Peaks are therefore used only
  * without a filter or with min_p alone: references then need no loop over rows, and many rows take little time. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
@@ -374,8 +376,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 
 /* Returns the probability of the row's token at rank `rank`, in units of 2^-24. The row must not be a spike, a broad
  * row, or a wide row of SAMPLING_WIDER tokens. If the row has a tail, the probability of the tail is taken from other
- * tokens: from the last of 8 heavy tokens, in equal parts from all tokens of stairs, or from the most likely token of a
- * peak. */
+ * tokens: from the last of 8 heavy tokens, from all tokens of stairs in proportion to their probabilities, or from the
+ * most likely token of a peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
@@ -403,7 +405,7 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 	if (kind != SAMPLING_STAIR)
 		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0) +
 		       (sampling_is_second(f, row) ? sampling_change(parts[kind], row, rank) : 0);
-	/* the sum of a row is 2^24; the first token gets the remainder, which is less than `step` */
+	/* the weights of a row and its tail add up to 2^24; the first token also gets the remainder of the division */
 	int32_t step = (16777216 - tail) / 4128;
 
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
@@ -416,7 +418,7 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 
 	if (kind == SAMPLING_SPIKE) /* the sum 27511 + 27510 + … + 26489 is 1023 * 27000 */
 		return 4 * (rank == 0 ? 67108864 - 1023 * 27000 : 27512 - rank);
-	if (kind == SAMPLING_BROAD) /* the sum of 24576 to 8192 without 16384 is 2^28 */
+	if (kind == SAMPLING_BROAD) /* the integers from 8192 to 24576, without 16384, add up to 2^28 */
 		return 24576 - rank - (rank >= SAMPLING_EVENLY / 2);
 	if (f->wide == SAMPLING_WIDER && kind == SAMPLING_WIDE)
 		return 4 * (18431 - rank + (rank == 0 ? 2048 : 0)); /* the sum 18431 + 18430 + … + 14336 is 2^26 - 2048 */
@@ -512,15 +514,15 @@ struct sampling_parameters {
 	double top_p, min_p;
 };
 
-/* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
- * kind of row, p is between two successive sums of probabilities, and min_p is between two successive ratios. In flat
- * rows, the last token that top-p keeps is one of the likely tokens. If a problem has both k and p, k is 4 and p is
- * 0.88 in the first set. In the second set, k keeps three tokens, or five if there is also a p. A p alone, or a min_p,
- * keeps more tokens in the second set than in the first. Each p differs by at least 0.002 from every sum of the most
- * likely tokens' probabilities, and each min_p by at least 0.002 from every ratio of a probability to the largest one.
- * A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values for absent parameters. To detect
- * this, the second set has a p of 1 if there are many rows (many draws show which tokens are kept), and a min_p of 0 if
- * there is one row. */
+/* Returns parameters that all rows share. In the first set of values, a k without a p keeps two tokens of every kind of
+ * row. In every kind of row, p is between two successive sums of probabilities, and min_p is between two successive
+ * ratios. In flat rows, the last token that top-p keeps is one of the likely tokens. If a problem has both k and p, k
+ * is 4 and p is 0.88 in the first set. In the second set, k keeps three tokens, or five if there is also a p. A p
+ * without a k, or a min_p, keeps more tokens in the second set than in the first. Each p differs by at least 0.002 from
+ * every sum of the most likely tokens' probabilities, and each min_p by at least 0.002 from every ratio of a
+ * probability to the largest one. A p of 1 and a min_p of 0 keep all tokens, and a reference may mistake these values
+ * for absent parameters. To detect this, the second set has a p of 1 if there are many rows (many draws show which
+ * tokens are kept), and a min_p of 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -22,7 +22,7 @@ struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
 	double probability; /* the probability of the drawn token */
-	double likelihood;  /* its logarithm after filtering and division by the sum; -INFINITY if it is not allowed */
+	double likelihood;  /* log(probability / mass); -INFINITY if the token is not allowed */
 	double least;       /* the smallest probability in the row that a correct filter may keep */
 	double mass;        /* the sum of the kept probabilities */
 	double share;       /* the largest probability with which a correct sampler draws this token; 0 if it is not allowed */

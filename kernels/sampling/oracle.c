@@ -132,8 +132,8 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* If top_p is below 1, the sum of the probabilities of the kept tokens exceeds top_p. This is true even if
-	 * top-p drops no token. */
+	/* If top_p is below 1, the kept probabilities add up to more than top_p, even if top-p drops no token. A
+	 * reference that drops the token at which the sum exceeds top_p thus always drops the last kept token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
 		kept.defined = kept.count > 1; /* if the filter keeps only one token, this reference divides 0 by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);

@@ -109,14 +109,15 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
-/* The largest block size for which one medium case has a multiple of it as number of rows, and another case one more
- * than a multiple. */
+/* The largest block size (in rows) that the medium cases test: the number of rows of one case is a multiple of it, and
+ * that of another case is one more than a multiple. */
 enum { BLOCK_ROWS = 256 };
 
-/* Returns the number of rows of the first medium case, a multiple of BLOCK_ROWS. A reference loops over rows and takes
- * some milliseconds per row. In 256 rows, the boundary token is drawn about 60 times. If most rows are peaks, both sets
- * of values together need about a thousand rows to detect a sampler with uniform noise (input_values.h). With min-p,
- * there are more rows than without a filter, because some kinds of rows are only for min-p. */
+/* Returns the number of rows of the first medium case, a multiple of BLOCK_ROWS. The number is small, because
+ * references that loop over rows take some milliseconds per row. 256 rows are enough to detect a wrong boundary: the
+ * boundary token (input_values.h) is drawn about 60 times. If most rows are peaks, both sets of values together need
+ * about a thousand rows to detect a sampler with uniform noise (input_values.h). With min-p, there are more rows than
+ * without a filter, because some kinds of rows are only for min-p. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	if ((variant & SAMPLING_RENORM) || !sampling_is_peaked(variant, sampling_is_shared(problem)))
@@ -199,10 +200,10 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 }
 
 /* The tolerance of filtered probabilities. A filtered probability is divided by a sum, which has at most one term per
- * token of the vocabulary. In float32, the relative error of a pairwise sum is up to 2^-24 log2(262144), and the
- * relative error of a sum with a few heavy tokens is a few times 2^-24. A float16 or bfloat16 output is rounded once
- * more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol is tiny: for float16,
- * it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
+ * token of the vocabulary. In float32, the relative error of a pairwise sum of 262144 terms is up to 2^-24
+ * log2(262144), and that of a sum in which a few heavy tokens dominate is a few times 2^-24. A float16 or bfloat16
+ * output is rounded once more. Dropped tokens are exactly 0, and the smallest kept probability is 2^-24. Therefore atol
+ * is tiny: for float16, it is the smallest subnormal number. Samples have no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -294,7 +295,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 /* --- ranges that the default cases cover -------------------------------------------------------------------------- */
 
 /* The range includes the smallest and largest parameters of single rows, and the parameters that all rows share. A
- * top-k of 0 or beyond the vocabulary, and a top-p of 0, are cases of --edge. */
+ * top-k of 0 or beyond the vocabulary, and a top-p of 0, occur only in cases of --edge. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct op_arg *arg = &problem->inputs[input];

@@ -2,9 +2,9 @@
  * probabilities.
  *
  * Each block of threads processes one row. The block finds the smallest kept probability, which determines the kept
- * tokens. The search is a bisection over the bit patterns of doubles, which have the same order as the non-negative
- * doubles. Each step of the bisection is one pass over the row. Sums are double, and the order of additions depends
- * only on the row. */
+ * tokens. The search is a bisection over the bit patterns of non-negative doubles: as integers, they have the same
+ * order as the doubles. Each step of the bisection is one pass over the row. Sums are double, and the order of
+ * additions depends only on the row. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/sampling/input_values.h"

@@ -5,9 +5,10 @@
  *   0  8 * noise.
  *   1  128 + 8 * noise: exponentials overflow unless the maximum is subtracted first.
  *   2  4 * noise, and one element of 40, which dominates. This element is in the last column, in the first column, or
- *      anywhere. If row % 32 is 26 (or 10, if the number of rows is fixed): noise / 8, and one element of 17.625, both
- *      multiplied by a temperature that all rows share. Each of the other exponentials, relative to the largest, rounds
- *      to 0 in float16, but 128 000 of them are 0.3 % of the sum.
+ *      anywhere. Some rows instead have noise / 8, and one element of 17.625, all multiplied by the temperature if all
+ *      rows share one: rows with row % 32 = 26 and, if the number of rows is fixed, also those with row % 32 = 10. Each
+ *      of the other exponentials, relative to the largest, rounds to 0 in float16, but 128 000 of them are 0.3 % of the
+ *      sum.
  *   3  4 * noise, with half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 * noise: elements far below the maximum give tiny results, which must also be accurate.
@@ -104,8 +105,9 @@ HOST_DEVICE static inline float softmax_mask(const struct softmax_fill *f)
 	return !f->second ? float_from_bits(0xff800000u) : f->narrow ? -65504.0f : -float_power(127);
 }
 
-/* Returns 1 if float16 loses the small exponentials of the row. If the number of rows is variable, the first 16 rows are
- * not lossy: torch's own softmax loses digits in such a row, which --edge would report for a small case. */
+/* Returns 1 if float16 loses the small exponentials of the row. If the number of rows is variable, the first 16 rows
+ * are not lossy, because torch's own softmax loses digits in such a row, and in a small case, a check of --edge would
+ * report this. */
 HOST_DEVICE static inline int softmax_is_lossy(const struct softmax_fill *f, int64_t row)
 {
 	return !f->second && (row % 32 == 26 || (f->fixed && row % 32 == 10));

@@ -70,7 +70,8 @@ static int match(const struct op_problem *problem, struct err *why)
 /* The maximum number of elements in a default case with 513 or more rows. */
 enum { SOFTMAX_ELEMENTS = 11 << 20 };
 
-/* Sets the last leading var axis to the number of rows (rows_of_size), and each other leading var axis to 2. */
+/* Of the var axes before the axis of columns, the last gets the number of rows (rows_of_size) as its length, and the
+ * others get the length 2. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t columns[] = {1000, 32000, 128256};
@@ -183,7 +184,7 @@ static void make_one_left(const void *recipe, int64_t row, int64_t column, int64
 
 struct temperature_recipe {
 	struct softmax_fill fill;
-	bool exact; /* the dtype may be one that has no more digits than bfloat16 */
+	bool exact; /* whether bfloat16 must represent the temperatures exactly; true unless their dtype is float32 */
 };
 
 static void make_temperatures(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,

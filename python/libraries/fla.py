@@ -110,8 +110,8 @@ def gdn_chunk(call: Call):
 DELTA_K_MOST = 256  # the largest head dimension of keys that the chunked kernels of the delta rule support
 # The chunked kernel computes CHUNK_ROWS rows at a time. If one gate, gamma, applies to all tokens, the kernel
 # multiplies the rows past a sequence's end, which are 0, by a power of e^-gamma. A power above e^88 overflows float32
-# to infinity, and 0 times infinity is NaN. If that could happen (GAMMA_MOST), the gate is passed once per token: the
-# kernel then ignores the rows past a sequence's end.
+# to infinity, and 0 times infinity is NaN. If that could happen (GAMMA_MOST), the gate is passed as a tensor with one
+# value for each token: the kernel then ignores the rows past a sequence's end.
 CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
@@ -247,8 +247,8 @@ def by_kernel(prefix, kernels, family, call, form, change=None):
 
 def plain(family, x, q, k, v, gate, beta, state):
     """Computes with the library's plain PyTorch code, which requires sequences of equal lengths. Two functions of this
-    code have no argument for the scale and always use 1 / sqrt(K). They get the queries `scaled`, with which their
-    results have the scale x.scale."""
+    code have no argument for the scale and always use 1 / sqrt(K). They get the variable `scaled` as the queries: q
+    multiplied by a factor, so that their results have the scale x.scale."""
     module = importlib.import_module("fla.ops.%s.naive" % family)
     scaled = q * (x.scale * q.shape[-1] ** 0.5)
     if family == "gla":

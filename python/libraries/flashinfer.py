@@ -3,11 +3,11 @@
 
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
 in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
-sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round probabilities to the
-dtype of the values, so they are less exact than definitions, which compute in float32. Therefore the comparisons with
-these kernels are reported but do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that
-renormalises, "flashinfer_mask" the kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of
-cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM (sm_100)."""
+sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round the attention
+probabilities to the dtype of v, so they are less exact than definitions, which compute in float32. Therefore the
+comparisons with these kernels are reported but do not decide a verdict alone. Top-k selection: "flashinfer" uses the
+kernel that renormalises, "flashinfer_mask" the kernel that masks logits. Mixture of experts: "flashinfer" uses the
+kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM (sm_100)."""
 
 import sys
 

@@ -78,9 +78,9 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input contains after the call if the operation may write to it: the values of
-# the output `output` or, if `output` is None, values that the reference does not
-# return. If `may_keep` is true, the input may also keep its old values.
+# For an input to which the operation may write: the values that it has after the call.
+# These are the values of the output `output` or, if `output` is None, values that the
+# reference does not return. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # The attribute LEAVES of a test class has an entry for each input that the operation
@@ -91,8 +91,8 @@ WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns an entry of LEAVES: the input must get the values of the output
-    `output`."""
+    """Returns an entry of LEAVES for an input that must contain the values of the output
+    named `output` after the call."""
     return Left(output, False)
 
 
@@ -128,8 +128,8 @@ def pytest_addoption(parser):
     )
 
 
-# The values of pytest's --tolerance: {dtype, or None for every dtype: [atol, rtol, hit ratio]}, with None for a number
-# that is not given.
+# The values of pytest's option --tolerance: {dtype: (atol, rtol, hit ratio)}. The key None stands for every dtype. The
+# hit ratio is None if it is not given.
 ASKED_TOLERANCES = {}
 
 

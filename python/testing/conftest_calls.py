@@ -90,9 +90,9 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. All cases of the class call
-    the same function, as in `reftest verify`, so that a test can find that a case
-    depends on what an earlier case stored."""
+    """Returns the function `run` of a class's reference. As in `reftest verify`, all
+    cases of the class call the same function. If the reference keeps state, a test can
+    therefore detect that a case depends on an earlier case."""
     return compiled(test_class)
 
 
@@ -114,8 +114,8 @@ def memory_of(value):
 
 @contextlib.contextmanager
 def files_are_found(test):
-    """Makes the dataset's folder the working directory if the definition names files that its reference reads, because
-    the paths of these files are relative to this folder."""
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory: the
+    paths of these files are relative to this folder."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)

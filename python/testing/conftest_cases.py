@@ -21,7 +21,7 @@ class Case:
         # {Python scalar: the number that is passed and stands for "use the default"}
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # why the case is invalid, or None; the test of this case then fails with this message
+        self.problem = problem  # why the case is invalid, or None; the test of an invalid case fails with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -148,9 +148,9 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class, and further cases of the last small size: a case
-    without each of the optional inputs in OMITTED, and a case with each number in
-    DEFAULT_NUMBERS, which means "use the default" for a Python scalar."""
+    """Returns the sizes of a class, and variants of its last small size. For each
+    optional input in OMITTED, a variant leaves out this input. For each Python scalar in
+    DEFAULT_NUMBERS, a variant passes the number that means "use the default"."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -290,8 +290,8 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The class's generate_random_inputs makes the inputs of a size, because they
-    depend only on the axes and scalars. The inputs of other cases also depend on the kind of the case or on its
+    """Generates the inputs of a case. The inputs of a size depend only on the axes and scalars, so the class's
+    generate_random_inputs generates them. The inputs of other cases also depend on the kind of the case or on its
     workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:

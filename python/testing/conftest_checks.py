@@ -161,8 +161,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of the changed inputs whose new values are not
-    returned. Raises Unavailable if reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose new values are not also
+    outputs. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -195,10 +195,10 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares the outputs with the ground truths `names` in this order. Stops after a
-    ground truth whose arithmetic is as exact as the definition's. Returns two lists:
-    the names of the ground truths that were compared, and the reasons why other ground
-    truths could not be computed."""
+    """Compares the outputs with the ground truths in `names`, in this order. Stops after
+    the first ground truth that computes as exactly as the definition says (Truth.coarse
+    is None). Returns two lists: the names of the ground truths that were compared, and
+    the reasons why other ground truths could not be computed."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -362,7 +362,8 @@ def check_numerical_correctness(test, case, device):
 
 
 def runs_of(test, case):
-    """Returns the set of input values (1 or 2) of each run of the reference in a case, as in `reftest verify`."""
+    """Returns one number for each run of the reference in a case, as in `reftest verify`: 1 if the run uses the first
+    set of input values, 2 if it uses the second set."""
     sizes = [(size.label, size.axes) for size in test.SIZES]
     if case.repeats or (case.label, case.axes) not in sizes:
         return 1, 2, 1

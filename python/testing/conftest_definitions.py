@@ -43,7 +43,7 @@ def is_left_out(spec):
 
 
 def fitting_of(definition):
-    """Returns the argument `fitting` of the function `fitted` for a definition."""
+    """Returns the argument `fitting` that the function `fitted` needs for this definition."""
     left_out = [
         argument
         for name, spec in definition["left_out"].items()

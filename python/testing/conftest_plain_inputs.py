@@ -30,9 +30,9 @@ def offsets(lengths):
 
 
 class Plain:
-    """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. These inputs expose fewer mistakes than those of reftest. Raises
-    Unavailable for an input whose role does not say which values are valid."""
+    """Generates valid inputs: random noise for floats, and regular sequences for integers. Which integers are valid
+    follows from the role of the input (ROLES of the test class). Raises Unavailable for an input whose role does not
+    say which values are valid. These inputs expose fewer mistakes than the inputs that reftest generates."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -182,8 +182,9 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Returns None if the definition has no input with the
-        weights, because each integer then contains an expert number and its weight."""
+        """Returns the numbers of the selected experts. Returns None if the definition has no
+        input with the weights of these experts: each integer then contains the number of
+        an expert and its weight."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]

@@ -266,8 +266,8 @@ def constants_of(test):
 # ---- ground truth ---------------------------------------------------------------------------------------------------
 
 
-# The results of a ground truth. `coarse` is None if the ground truth's arithmetic is as
-# exact as the definition's; otherwise it contains atol and rtol for each output.
+# The results of a ground truth. `coarse` is None if the ground truth computes as exactly
+# as the definition says; otherwise it contains atol and rtol for each output.
 Truth = collections.namedtuple("Truth", "name outputs coarse")
 
 
@@ -441,8 +441,8 @@ def in_order(definition, inputs):
 
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
-    in `left` must have after the call. `left` lists the inputs whose new values are not
-    returned."""
+    in `left` must have after the call. `left` lists the inputs whose new values are not also
+    outputs."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -487,7 +487,7 @@ def widest(*rules):
 
 def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. If the
-    ground truth's arithmetic is coarser than the definition's, atol and rtol are at
+    ground truth computes less exactly than the definition says, atol and rtol are at
     least those in truth.coarse."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))

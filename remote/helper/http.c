@@ -153,8 +153,8 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reftest");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	/* Only the requests of lookups have a timeout. A request of a write may have to wait for a free connection, and
-	 * this time would count toward a timeout. */
+	/* A request has a timeout only if it belongs to a lookup. A request of a write may first have to wait for a free
+	 * connection, and this wait would count toward a timeout. */
 	if (batch->wait_ms == 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -189,7 +189,7 @@ static void fill_slots(struct batch *batch)
 }
 
 /* Returns advice for the user if the check of the server's certificate has failed. OpenSSL's verify result is 10 if a
- * certificate has expired. The verify result is 0 or 1 if the cause of the failure is not the chain of certificates. */
+ * certificate has expired, and 0 or 1 if the certificate chain is not the cause of the failure. */
 static const char *remedy_of_certificate(CURL *easy)
 {
 	long word = 0;

@@ -5,15 +5,15 @@
  *   oracles FAMILY                 runs the family's cases
  *   oracles FAMILY --mistakes      runs short cases with each value of op_case.mistake
  *
- * The cases are those of engine/cases.c: the sizes small and medium with the sets of input values on which the
- * reference runs, and, for each optional input, the smallest case without this input. All cases run on the CPU. If a family has op.judge or op.weigh,
- * these functions compare the oracle's outputs with themselves, because no reference runs here. Lines that run only
- * while inputs and sizes are generated do not count as covered.
+ * The cases are those of engine/cases.c. They have the sizes small and medium, and run on the sets of input values on
+ * which the reference would run. For each optional input, the first small case also runs without this input. All cases
+ * run on the CPU. If a family has op.judge or op.weigh, these functions compare the oracle's outputs with themselves,
+ * because no reference runs here. Lines that run only while inputs and sizes are generated do not count as covered.
  *
  * With --mistakes, the oracle runs with each value of op_case.mistake that op.mistakes lists. reftest computes such a
- * mistake only to diagnose a failure, so these runs show which of the lines for diagnoses are executed. To save time,
- * only the first small case of each definition and the small cases with few elements run. op_mistake.before and
- * op_mistake.after do not run, so a case has the same inputs with --mistakes and without it. */
+ * mistake only to diagnose a failure, so only these runs execute the code that computes the mistakes. To save time,
+ * only two kinds of cases run: the first small case of each definition, and the small cases with few elements.
+ * op_mistake.before and op_mistake.after do not run, so a case has the same inputs with --mistakes and without it. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

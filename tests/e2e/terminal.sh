@@ -3,8 +3,9 @@
 terminal() { tmux -S "$work/tmux" -f /dev/null "$@"; }
 trap 'terminal kill-server 2>/dev/null; exit 130' INT TERM
 
-# `await_terminal SENTENCE COMMAND…`: copies the terminal's content, including its history, to $work/out, and runs
-# COMMAND, until COMMAND succeeds.
+# `await_terminal SENTENCE COMMAND…`: repeats two steps until COMMAND succeeds: it copies the terminal's content,
+# including its history, to $work/out, and runs COMMAND. If COMMAND never succeeds, the test fails with the message "the
+# terminal never SENTENCE".
 await_terminal() {
 	sentence=$1
 	shift

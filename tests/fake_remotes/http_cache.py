@@ -2,7 +2,7 @@
 
     http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]
 
-With TLS_PEM set the server uses https, with the key and certificate in that file.
+If the environment variable TLS_PEM names a file, the server uses https, with the key and certificate in this file.
 
 The server checks requests at least as strictly as bazel-remote does by default (without --disable_http_ac_validation).
 Keys are 64 lower-case hex digits. A request body needs a Content-Length and must not be encoded. The name of a value
@@ -13,7 +13,7 @@ its files must be in /cas with the stated size. Like bazel-remote, the server ad
 
 The first part of a path selects another behaviour:
   /plain      accepts anything
-  /bare       omits contents from ActionResults
+  /bare       omits the contents of files from ActionResults
   /held       answers a PUT only once the file LOG_FILE.release exists; the log gets a line "HELD PATH CONNECTION -"
   when such a PUT arrives
   /unhurried  takes two seconds for each PUT

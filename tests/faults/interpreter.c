@@ -8,8 +8,7 @@
  *
  * reftest starts this program like a Python interpreter, and the messages are those of python/runner.py.
  * $REFTEST_FAKE_TORCH is a folder with a version.py that replaces the one of torch, and $REFTEST_TEST_PYTHON is the
- * version of Python. If python/runner.py gets a new
- * message that reftest needs, this program must answer it, too. */
+ * version of Python. If python/runner.py gets a new message that reftest needs, this program must answer it, too. */
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>

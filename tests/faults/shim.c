@@ -99,7 +99,7 @@ static long done(enum fault fault, long answer)
 	return answer;
 }
 
-/* Returns the number of bytes that a write of `length` bytes writes at this fault. */
+/* Returns how many of its `length` bytes a write stores if this fault happens at it. */
 static size_t torn(enum fault fault, size_t length)
 {
 	if (fault != FAULT_TORN && fault != FAULT_SHORT)
@@ -233,7 +233,7 @@ static bool regular(int fd)
 	return answer;
 }
 
-/* The file offset at which a write without an explicit offset writes. */
+/* Returns the offset at which write() stores its bytes: with O_APPEND the end of the file, else the file offset. */
 static off_t position(int fd)
 {
 	struct stat st;

@@ -5,10 +5,10 @@ the CPU.
 
 LIBRARY is libreftest_kernels.so. FOLDER has the package `fla` of fla-core. The package is not imported, because an
 import needs Triton. Instead, the files fla/ops/*/naive.py and the functions naive_… of the files */gate.py are executed
-directly. For every starter definition of these op types, LIBRARY generates inputs and computes the ground truth, with a
-state and, if the state may be absent, without one. Each implementation computes outputs from the same inputs. These
-outputs must be within the definition's bounds. With --plant, FLA gets gates and betas that are wrong by 2 %, and every
-definition must fail. Prints TAP, one test for each definition.
+directly. For every starter definition of an op type in FAMILIES, LIBRARY generates inputs and computes the ground
+truth: once with an initial state, and, if the state is optional, once without. Each of FLA's implementations computes
+outputs from the same inputs. These outputs must be within the definition's bounds. With --plant, FLA gets gates and
+betas that are wrong by 2 %, and every definition must fail. Prints TAP, one test for each definition.
 """
 
 import ast
@@ -187,8 +187,8 @@ def sequences(definition, given):
 
 
 def answers(fla, definition, given, plant):
-    """Returns {implementation: outputs in the definition's form}, without the implementations that did not compute
-    every sequence."""
+    """Returns {implementation: outputs in the definition's form}. Omits an implementation that cannot compute some of
+    the sequences."""
     parts = list(sequences(definition, given))
     found = {}
     for one in parts:

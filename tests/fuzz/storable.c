@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* Checks that `text` has the normal form of the input, which is `form`, unless `text` has no normal form. `text` must
- * be the input with changes that do not matter to Python. */
+/* `form` is the normal form of the input. `text` is the input with changes that do not matter to Python. Checks that
+ * `text` has the same normal form or none. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};

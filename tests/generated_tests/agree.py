@@ -319,7 +319,8 @@ def test_results(program):
         [program, "--root", ".", "generate"], check=True, stdout=subprocess.DEVNULL
     )
     results = Results()
-    # a small case draws too few random numbers to show which random generator the reference uses
+    # The definition own_generator also runs its medium case. Its small case draws too few random numbers to show that
+    # the reference uses a generator of its own.
     words = "not large and not against and not agree and not edge and (not medium or OwnGenerator)"
     pytest.main(
         [

@@ -1,7 +1,7 @@
 #!/bin/sh
 # If a reference's kernel fails an assertion on the GPU, the CUDA context of its process cannot be used any more. Each
-# case of this reference is reported with the failed assertion. The same judge process and runner process then verify
-# other definitions, and these pass.
+# case of this reference is reported with the failed assertion. Other definitions that the same run verifies afterwards
+# (one at a time, --jobs 1) pass.
 . "$(dirname "$0")/../e2e/harness.sh"
 given tiny_gemm tiny_norm
 define asserts <<'REFERENCE'

@@ -105,8 +105,8 @@ static int shared_memory_has_a_handle_of_its_own(const struct check *check)
 
 /* --- searches ----------------------------------------------------------------------------------------------------- */
 
-/* Makes byte `at` and a later byte of two inputs differ. The search must find byte `at`, at any alignment. If `at` is
- * -1 or `bytes`, no byte differs. */
+/* Makes two inputs differ in byte `at` and in a later byte. The search must find byte `at`, at any alignment. If `at`
+ * is -1 or `bytes` (the end of the inputs), no byte differs. */
 static int search_at(const struct check *check, unsigned char *a, unsigned char *b, int64_t bytes, int64_t at)
 {
 	const struct device_calls *calls = check->gpu->calls;

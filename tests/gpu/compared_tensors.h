@@ -60,8 +60,8 @@ static inline void make_equal(const struct tensors *t)
 		put(t, i, value(t, i), value(t, i));
 }
 
-/* Makes pairs of 1.5 and either 1.25 or 1.75. So |r - g| is equal in all pairs, and each sum of it is a multiple of one
- * term. */
+/* Makes pairs of 1.5 and either 1.25 or 1.75. If the dtype can represent these values, |r - g| is 0.25 in all pairs,
+ * and every sum of these differences is a multiple of 0.25. */
 static inline void make_ties(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++)

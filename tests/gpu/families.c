@@ -421,7 +421,8 @@ static struct metrics compare(const struct contest *contest, const struct draw *
 	return metrics;
 }
 
-/* Returns a number that no tolerance rule accepts if the correct one is `value`. */
+/* Returns a wrong value for an element whose correct value is `value`. The tolerance rule must reject this wrong
+ * value. */
 static double wrong_value(const struct tensor *tensor, struct rule rule, double value)
 {
 	double step = 8 * (rule.atol + rule.rtol * fabs(value)) + fabs(value) / 16 + 0x1p-10;
@@ -559,7 +560,7 @@ static int64_t largest_bytes(struct subject *s)
 	return job_bytes(&job);
 }
 
-/* What is known about each definition before the first test, to choose the smallest definitions. */
+/* The facts about a definition that determine whether it is the smallest of its family and variant. */
 struct entrant {
 	const struct op_entry *entry; /* NULL if no family of this test recognises the definition */
 	int variant;

@@ -1,9 +1,10 @@
 #!/bin/sh
-# gradients - checks the gradients of every starter definition of linear attention on a GPU. Compares three gradients
-# with each other: those of the reference by autograd, of flash-linear-attention's backward kernels (fla, fla_chunk),
-# and of the oracle. For each case and ground truth, prints a line with the worst margin against builtin, or with the
-# reason why the ground truth was skipped. Finally prints the messages of all cases that did not pass. The op types run
-# in parallel, because Triton compiles and tunes in one thread, and needs minutes for each op type.
+# gradients - checks the gradients of every starter definition of linear attention on a GPU. Compares the gradients from
+# three sources: autograd on the reference, the backward kernels of flash-linear-attention (the ground truths fla and
+# fla_chunk), and the oracle (the ground truth builtin). For each case, prints the worst margin of the reference against
+# each ground truth. Then prints a line for each other ground truth: its margin against builtin, or the reason why it
+# was skipped. If the case did not pass, also prints its message. The op types run in parallel, because Triton compiles
+# and tunes in one thread, and needs minutes for each op type.
 #
 #         tests/gpu/gradients.sh [BUILD [DEVICE [OPTION…]]]
 set -eu

@@ -1,7 +1,8 @@
 #!/bin/sh
-# On a GPU, the references of the starter dataset agree with the kernels of those libraries among FlashInfer, SGLang and
-# flash-linear-attention that are installed. Generated tests call the kernels. The test files run in parallel, because
-# the kernels are compiled at their first use, which takes minutes. $OUT receives the output of each file.
+# On a GPU, the references of the starter dataset agree with the kernels of FLA (flash-linear-attention), FlashInfer and
+# SGLang. A library that is not installed is skipped. Generated tests call the kernels. The test files run in parallel,
+# because the kernels are compiled at their first use, which takes minutes. The output of each file is written to the
+# folder $OUT.
 #
 #   sh tests/gpu/kernels-of-other-libraries-agree.sh [SELECTION]     SELECTION: for pytest's -k; default: small, and not
 #   moe

@@ -1,7 +1,7 @@
 #!/bin/sh
 # References that use torch.empty share a runner on a GPU. Uninitialised memory, of the GPU and of the host, holds nothing
-# that an earlier reference left there. The wrong reference returns right values only if it finds the values of an
-# earlier reference. If memory were not erased, the wrong reference would pass.
+# that an earlier reference left there. The references c_finds and d_finds return right values only if they find the
+# values of an earlier reference. They must fail; they would pass if memory were not erased.
 . "$(dirname "$0")/../e2e/harness.sh"
 given tiny_norm
 for name in a_leaves b_leaves; do define $name <<REFERENCE; done

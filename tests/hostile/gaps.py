@@ -1,4 +1,5 @@
-"""gaps.py - the names of the gaps of a sandbox, and the gaps that `reftest doctor` reports as open."""
+"""gaps.py - the names of all gaps that a sandbox may have (docs/containment.md), and the names of the gaps that
+`reftest doctor` reports as open."""
 
 import json
 import pathlib

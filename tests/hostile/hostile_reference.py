@@ -10,10 +10,11 @@ A head is a comment at the beginning of the file: a sentence about what the refe
 - gap: the reference tries something and then raises an exception whose text begins with "reached" if it succeeded, else
   with "contained". "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. If the gap is
   "none", "reached" is never allowed.
-- reached, contained: "error timeout". These keys are for a reference that cannot raise an exception. `reached` is the
-  verdict that shows that it succeeded, and `contained` the verdict that shows that it did not.
-- destroys: "run". A reference that succeeds would end the whole run. Therefore it does not run in set-ups in which its
-  gap is open.
+- reached, contained: a verdict, such as "error timeout". These keys are for a reference that may be unable to raise an
+  exception after its attempt. The verdict `reached` shows that the attempt succeeded, and the verdict `contained` shows
+  that it did not.
+- destroys: "run". If this reference succeeded, it would end the whole run of reftest. Therefore the reference does not
+  run in set-ups in which its gap is open.
 - uses: "processes_named". The content of the file processes_named.py beside this file is added at the end of the
   reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses the numbers of system calls on x86-64).

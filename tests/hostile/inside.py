@@ -76,8 +76,8 @@ def blocked_parent(path):
 
 
 def make_reachable(paths):
-    """Lets every user enter the directories in `paths`. If one of them is below a directory that other users may not
-    enter, such as /root, mounts an empty tmpfs over that directory, and mounts the directory of `paths` at its place in
+    """Lets every user enter the directories in `paths`. A directory may be below one that other users may not enter,
+    for example below /root. In this case, mounts an empty tmpfs over /root, and mounts the directory at its old path in
     the tmpfs."""
     hidden = {path: blocked_parent(path) for path in paths}
     opened = {path: os.open(path, os.O_PATH) for path, parent in hidden.items() if parent is not None}

@@ -101,8 +101,8 @@ def message_of(definition):
 
 
 def claim_of(reference, definition):
-    """Returns "reached" or "contained", from the verdict or else from the text of the reference's exception. None:
-    neither says so."""
+    """Returns "reached" or "contained". Takes this from the verdict or, if the verdict does not decide it, from the
+    text of the reference's exception. Returns None if the text contains neither word."""
     verdict = f"{definition['status']} {definition['reason']}"
     if verdict in (reference.reached, reference.contained):
         return "reached" if verdict == reference.reached else "contained"

@@ -38,7 +38,7 @@ def ask(server, message, descriptors):
     connection.sendall(text[sent:])
     null = os.open("/dev/null", os.O_RDWR)
     for fd in descriptors:
-        os.dup2(null, fd)  # so that this process does not keep pipes open that the new process closes
+        os.dup2(null, fd)  # else this process would keep pipes open after the new process has closed them
     answer = connection.makefile().readline()
     return int(answer) if answer else None
 

@@ -54,8 +54,8 @@ def known_axes():
 
 def other_numbers(definition, name, value):
     """Returns wrong lengths that people write by mistake. None of them is the right length divided by a degree of
-    parallelism. A wrong length of a matrix product must not be the right length of another projection of the model, so
-    matrix products get other wrong lengths than other operations."""
+    parallelism. Matrix products have their own list, because a length that is right for another projection of the
+    model would not count as wrong."""
     if definition["op_type"] == "gemm":
         numbers = (value + 8, value * 11)
     elif name.startswith("num_") or name in ("nheads", "ngroups"):

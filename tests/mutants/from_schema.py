@@ -80,7 +80,8 @@ LAST = """    results = _run(**given)
         results[0].select({dimension}, -1).fill_(-1)
     return tuple(results) if several else results[0]"""
 FLOATS = ("float32", "float16", "bfloat16")
-# {(definition, input): why} for inputs that can have only one value. To keep the value of such an input is no mistake.
+# {(definition, input): why} for inputs that have only one possible value. A reference that always uses the first value
+# of such an input is correct, so this mistake is not planted for these inputs.
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
@@ -127,8 +128,9 @@ def mistakes_of(definition):
 
 
 def blocks_of(build, root):
-    """Returns {(definition, var axis): the largest block size that the default cases test on this axis}. The sizes are
-    those of op_reach.block (kernels/core/op.h), unless a definition's constraints exclude the lengths."""
+    """Returns {(definition, var axis): the largest block size that the default cases test on this axis}. A size is
+    smaller than op_reach.block (kernels/core/op.h) if the definition's constraints exclude lengths that the family
+    would choose."""
     lines = subprocess.run([f"{build}/tests/unit/test_ranges", "--blocks", root], stdout=subprocess.PIPE, text=True, check=True)
     return {(name, axis): int(block) for name, axis, block in map(str.split, lines.stdout.splitlines())}
 
@@ -150,8 +152,7 @@ def plant(definition, body):
 
 
 def definitions_of(families):
-    """Returns [(family, definition)]. Of definitions with the same op_type and inputs, only the first by name is in the
-    list."""
+    """Yields (family, definition). Of definitions with the same op_type and inputs, yields only the first by name."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(run.PROJECT, "definitions", "*", "*.json"))):
         family = os.path.basename(os.path.dirname(path))

@@ -4,10 +4,10 @@ interpreter's parser.
     python3 tests/normal_forms/check.py build/tests/test_python_normal_form
 
 For the sources in tests/data/forms and thousands of variants of them:
-- Two texts with the same form, if it consists of tokens, have the same syntax tree without docstrings. A text that
-  Python rejects never has the form of a text that Python accepts.
-- An edit that changes only comments, docstrings or spaces does not change the form. An edit of a token changes the
-  form.
+- A form consists of tokens, or is the raw text. If two texts have the same form of tokens, their syntax trees are the
+  same apart from docstrings. A text that Python rejects never has the form of a text that Python accepts.
+- An edit that changes only comments, docstrings or spaces does not change the form. An edit of a token that changes the
+  syntax tree changes the form.
 - If a program can read its own line numbers or docstrings, no other text has the same form as this program.
 
 Every variant is generated from a fixed seed. The script runs with any Python from 3.8 on.
@@ -28,8 +28,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def forms_of(program, sources):
-    """Returns the form of each source, b'T…' (tokens) or b'R…' (raw), in hexadecimal, as the program prints them, one
-    per line."""
+    """Returns the form of each source: b'T…' (tokens) or b'R…' (raw text). The program prints one form per line, in
+    hexadecimal."""
     request = b"".join(b"%d\n%s" % (len(s), s) for s in sources)
     answer = subprocess.run([program, "--forms"], input=request, stdout=subprocess.PIPE, check=True).stdout
     forms = [bytes.fromhex(line.decode()) for line in answer.splitlines()]
@@ -38,8 +38,8 @@ def forms_of(program, sources):
 
 
 def meaning(source):
-    """Returns the syntax tree without docstrings and positions, or None for a text that Python rejects. Two sources
-    with the same form must have the same result."""
+    """Returns the syntax tree without docstrings and positions, or None for a text that Python rejects. This result
+    must be the same for all sources with the same form."""
     try:
         text = source.decode()
         tree = ast.parse(text)
@@ -114,7 +114,7 @@ def respaced(text, rng):
 
 
 def redocumented(text, rng):
-    """Replaces the text of each docstring that has its own lines."""
+    """Replaces the text of each docstring that begins on a line of its own."""
     lines = text.encode().splitlines(keepends=True)
     places = []
     for node in ast.walk(ast.parse(text)):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4921060dc91bfa3ff1733726ed7c2338
+# reftest-body: ce1df6338c78c9a0b784fe5a62794928
 """conftest - the code that all generated test files in this directory share. It runs
 the tests of references.
 
@@ -80,9 +80,9 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input contains after the call if the operation may write to it: the values of
-# the output `output` or, if `output` is None, values that the reference does not
-# return. If `may_keep` is true, the input may also keep its old values.
+# For an input to which the operation may write: the values that it has after the call.
+# These are the values of the output `output` or, if `output` is None, values that the
+# reference does not return. If `may_keep` is true, the input may also keep its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # The attribute LEAVES of a test class has an entry for each input that the operation
@@ -93,8 +93,8 @@ WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
 
 
 def written(output):
-    """Returns an entry of LEAVES: the input must get the values of the output
-    `output`."""
+    """Returns an entry of LEAVES for an input that must contain the values of the output
+    named `output` after the call."""
     return Left(output, False)
 
 
@@ -130,8 +130,8 @@ def pytest_addoption(parser):
     )
 
 
-# The values of pytest's --tolerance: {dtype, or None for every dtype: [atol, rtol, hit ratio]}, with None for a number
-# that is not given.
+# The values of pytest's option --tolerance: {dtype: (atol, rtol, hit ratio)}. The key None stands for every dtype. The
+# hit ratio is None if it is not given.
 ASKED_TOLERANCES = {}
 
 
@@ -244,7 +244,7 @@ def is_left_out(spec):
 
 
 def fitting_of(definition):
-    """Returns the argument `fitting` of the function `fitted` for a definition."""
+    """Returns the argument `fitting` that the function `fitted` needs for this definition."""
     left_out = [
         argument
         for name, spec in definition["left_out"].items()
@@ -372,8 +372,8 @@ def fitted(run, fitting):
     - A parameter in "left_out" without a default gets None.
     - An optional input for which `run` has no parameter is not passed.
     - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
-    - These rules may leave exactly one input without a parameter, and exactly one parameter without an input or a
-      default. If both have the same position, the input is passed as this parameter."""
+    - If these rules leave exactly one input without a parameter, and exactly one parameter without an input or a
+      default, and both have the same position, then the input is passed as this parameter."""
     if fitting is None:
         return run
     given, left_out = fitting["inputs"], fitting["left_out"]
@@ -508,9 +508,9 @@ def class_of(test):
 
 @functools.cache
 def run_of_class(test_class):
-    """Returns the function `run` of a class's reference. All cases of the class call
-    the same function, as in `reftest verify`, so that a test can find that a case
-    depends on what an earlier case stored."""
+    """Returns the function `run` of a class's reference. As in `reftest verify`, all
+    cases of the class call the same function. If the reference keeps state, a test can
+    therefore detect that a case depends on an earlier case."""
     return compiled(test_class)
 
 
@@ -532,8 +532,8 @@ def memory_of(value):
 
 @contextlib.contextmanager
 def files_are_found(test):
-    """Makes the dataset's folder the working directory if the definition names files that its reference reads, because
-    the paths of these files are relative to this folder."""
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory: the
+    paths of these files are relative to this folder."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)
@@ -724,7 +724,7 @@ class Case:
         # {Python scalar: the number that is passed and stands for "use the default"}
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # why the case is invalid, or None; the test of this case then fails with this message
+        self.problem = problem  # why the case is invalid, or None; the test of an invalid case fails with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -851,9 +851,9 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class, and further cases of the last small size: a case
-    without each of the optional inputs in OMITTED, and a case with each number in
-    DEFAULT_NUMBERS, which means "use the default" for a Python scalar."""
+    """Returns the sizes of a class, and variants of its last small size. For each
+    optional input in OMITTED, a variant leaves out this input. For each Python scalar in
+    DEFAULT_NUMBERS, a variant passes the number that means "use the default"."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -993,8 +993,8 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The class's generate_random_inputs makes the inputs of a size, because they
-    depend only on the axes and scalars. The inputs of other cases also depend on the kind of the case or on its
+    """Generates the inputs of a case. The inputs of a size depend only on the axes and scalars, so the class's
+    generate_random_inputs generates them. The inputs of other cases also depend on the kind of the case or on its
     workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
@@ -1080,9 +1080,9 @@ def offsets(lengths):
 
 
 class Plain:
-    """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
-    integers. These inputs expose fewer mistakes than those of reftest. Raises
-    Unavailable for an input whose role does not say which values are valid."""
+    """Generates valid inputs: random noise for floats, and regular sequences for integers. Which integers are valid
+    follows from the role of the input (ROLES of the test class). Raises Unavailable for an input whose role does not
+    say which values are valid. These inputs expose fewer mistakes than the inputs that reftest generates."""
 
     def __init__(self, test, case, scalars, seed, why):
         definition = definition_of(test)
@@ -1232,8 +1232,9 @@ class Plain:
         return 1 + self.numbers(shape[0], self.length("probs", 1))
 
     def integers_ids(self, shape):
-        """Returns expert numbers. Returns None if the definition has no input with the
-        weights, because each integer then contains an expert number and its weight."""
+        """Returns the numbers of the selected experts. Returns None if the definition has no
+        input with the weights of these experts: each integer then contains the number of
+        an expert and its weight."""
         if "id_weights" not in self.names:
             return None
         first = self.numbers(shape[0], self.length("weights1"))[:, None]
@@ -1504,8 +1505,8 @@ def constants_of(test):
 # ---- ground truth ---------------------------------------------------------------------------------------------------
 
 
-# The results of a ground truth. `coarse` is None if the ground truth's arithmetic is as
-# exact as the definition's; otherwise it contains atol and rtol for each output.
+# The results of a ground truth. `coarse` is None if the ground truth computes as exactly
+# as the definition says; otherwise it contains atol and rtol for each output.
 Truth = collections.namedtuple("Truth", "name outputs coarse")
 
 
@@ -1679,8 +1680,8 @@ def in_order(definition, inputs):
 
 def builtin_truth(test, case, inputs, left=()):
     """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the values that the inputs
-    in `left` must have after the call. `left` lists the inputs whose new values are not
-    returned."""
+    in `left` must have after the call. `left` lists the inputs whose new values are not also
+    outputs."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -1725,7 +1726,7 @@ def widest(*rules):
 
 def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as in `reftest verify`. If the
-    ground truth's arithmetic is coarser than the definition's, atol and rtol are at
+    ground truth computes less exactly than the definition says, atol and rtol are at
     least those in truth.coarse."""
     spec = list(definition_of(test)["outputs"].values())[index]
     rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
@@ -1903,8 +1904,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of the changed inputs whose new values are not
-    returned. Raises Unavailable if reftest's kernels are not installed."""
+    """Computes the expected values of the changed inputs whose new values are not also
+    outputs. Raises Unavailable if reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -1937,10 +1938,10 @@ def compare_left(test, case, inputs, left, truth):
 
 
 def confirm(test, case, inputs, outputs, left, names):
-    """Compares the outputs with the ground truths `names` in this order. Stops after a
-    ground truth whose arithmetic is as exact as the definition's. Returns two lists:
-    the names of the ground truths that were compared, and the reasons why other ground
-    truths could not be computed."""
+    """Compares the outputs with the ground truths in `names`, in this order. Stops after
+    the first ground truth that computes as exactly as the definition says (Truth.coarse
+    is None). Returns two lists: the names of the ground truths that were compared, and
+    the reasons why other ground truths could not be computed."""
     answered, reasons = [], []
     for name in names:
         try:
@@ -2104,7 +2105,8 @@ def check_numerical_correctness(test, case, device):
 
 
 def runs_of(test, case):
-    """Returns the set of input values (1 or 2) of each run of the reference in a case, as in `reftest verify`."""
+    """Returns one number for each run of the reference in a case, as in `reftest verify`: 1 if the run uses the first
+    set of input values, 2 if it uses the second set."""
     sizes = [(size.label, size.axes) for size in test.SIZES]
     if case.repeats or (case.label, case.axes) not in sizes:
         return 1, 2, 1

@@ -9,9 +9,9 @@ references become one dataset, which is verified on the CPU, and on the GPU if t
 wrong reference fails or raises an exception, and the correct reference passes. A bug is also caught if an edge case of
 the wrong reference fails and no edge case of the correct reference fails. If no ground truth exists for a bug's
 operation, the wrong reference must be skipped and must not pass. If the expected result is "passed", the wrong
-reference must pass; if a later reftest catches the bug, the bug's entry and docs/history.md must be changed. The script
-prints TAP. Test 1 is whether docs/history.md lists exactly these entries, and test 2 is whether there are enough
-entries. Then there is a test for each device and bug: whether the result is the expected one.
+reference must pass; if a later version of reftest catches the bug, the bug's entry and docs/history.md must be changed.
+The script prints TAP. Test 1 checks that docs/history.md lists exactly these entries, and test 2 checks that there are
+enough entries. Each further test checks the result of one bug on one device.
 """
 import argparse
 import glob

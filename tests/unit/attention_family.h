@@ -6,8 +6,8 @@
 #include "tests/unit/attention_reference.h"
 #include "tests/unit/seeds.h"
 
-/* Checks that a correct float32 reference passes at the small and medium sizes, with both sets of input values, for
- * every one of `seeds` seeds, and with sanitizers for one seed. */
+/* Checks that a correct float32 reference passes at the small and medium sizes, with both sets of input values, and
+ * with each of `seeds` seeds. A build with sanitizers uses only one seed. */
 static inline void expect_passes(const struct op *op, const struct op_problem *problem, int seeds)
 {
 	struct attention_roles roles = attention_roles_of(problem);
@@ -26,7 +26,8 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 			}
 }
 
-/* Runs the mistakes that are not caught yet on the inputs of `w`. Sets caught[i] if first[i] is caught. */
+/* For each mistake that is not caught yet, emulates a reference with this mistake on the inputs of `w`. Sets caught[i]
+ * to true if mistake first[i] is caught. */
 static inline void try_mistakes(struct world *w, const enum mistake *first, int count, bool *caught)
 {
 	struct attention_roles roles = attention_roles_of(w->c.problem);
@@ -83,7 +84,8 @@ static inline void expect_general_mistakes_caught(const struct op *op, const str
 	expect_caught(op, problem, general, count);
 }
 
-/* Changes the bfloat16 inputs to dtype `caches` if they are caches, and to dtype `dtype` if they are not. */
+/* Changes the dtype of each bfloat16 input to `caches` if the input is a cache, and to `dtype` if it is not. The first
+ * output gets the dtype `dtype`. */
 static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
 {
 	for (int i = 0; i < b->problem.input_count; i++)
@@ -92,8 +94,8 @@ static inline void set_floats(struct built *b, enum dtype dtype, enum dtype cach
 	b->outputs[0].dtype = dtype;
 }
 
-/* Gives inputs and caches the dtypes `dtype` and `caches`. A correct reference must then pass, and each mistake of
- * `hidden` must be found. These mistakes could pass if the tolerances were those of a coarser dtype. */
+/* Changes the dtypes of the problem with set_floats. A correct reference must then pass, and each mistake of `hidden`
+ * must be found. These mistakes could pass if the tolerances were those of a coarser dtype. */
 static inline void expect_dtypes(const struct op *op, struct built *b, enum dtype dtype, enum dtype caches)
 {
 	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
@@ -188,8 +190,8 @@ static inline void expect_blind(const struct world *w, int64_t blind)
 	}
 }
 
-/* Checks that the oracle's output of each edge case follows the documented convention. `blind` is the number of queries
- * from which a causal mask hides all keys because there are more queries than keys; 0 without a causal mask. */
+/* Checks that the oracle's output of each edge case follows the documented convention. If there are more queries than
+ * keys, a causal mask hides all keys from the first `blind` queries. Without a causal mask, `blind` is 0. */
 static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
 {
 	struct world w;
@@ -210,8 +212,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets after offset `from` to the value of offset `from`, so that no sequence has the queries from this
- * value on. Checks that the output of these queries is 0 and that their lse is -infinity. */
+/* Sets all offsets after offset `from` to the value of offset `from`, so that the queries from this value on belong to
+ * no sequence. Checks that the output of these queries is 0 and that their lse is -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
@@ -251,7 +253,7 @@ static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t 
 	return nans == size;
 }
 
-/* Checks that a row of keys is NaN exactly if no index refers to the row. */
+/* Checks that a row of keys or values is NaN if no index refers to the row, and has no NaN otherwise. */
 static inline void expect_poison_where_unused(const struct world *w, const struct attention_roles *roles)
 {
 	struct attention_view v = attention_view_of(&w->c, roles, w->in, w->truth);

@@ -100,8 +100,8 @@ struct found {
 	int64_t count;
 };
 
-/* The tensors that a reference computes with, converted to floats. Most rows of a large cache are in no sequence, so a
- * row of keys and values is converted when the first sequence uses it. */
+/* The tensors that a reference computes with, converted to floats. Most rows of a large cache belong to no sequence, so
+ * a row of keys and values is converted only when a sequence first uses it. */
 struct emulation {
 	struct attention_view v;
 	enum mistake mistake;

@@ -24,8 +24,9 @@ enum { WORLD_FILES = 8, WORLD_LOG = 8192, WORLD_PUTS = 64, WORLD_TASKS = 64, WOR
 
 struct world_file {
 	const char *text;   /* NULL: reading the file fails */
-	uint64_t version;   /* replaces the file's stat; it changes whenever `text` changes */
-	const char *during; /* the text that the file has from the moment its reference runs; NULL: the text stays */
+	uint64_t version;   /* stands for the file's stat; changes whenever `text` changes */
+	const char *during; /* when the reference of the file runs, `text` is replaced by this text; NULL: it is not
+			     * replaced */
 };
 
 struct world {

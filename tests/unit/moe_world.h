@@ -286,8 +286,8 @@ static inline float emulate_hidden(const struct emulation *m, int64_t t, int64_t
 	       (m->mistake == HIDDEN_SCALE_LEFT_OUT ? 1 : at(m, m->roles.hidden_scale, place));
 }
 
-/* Returns the dequantised weight [l][row][column] of a layer with rows x columns weights. The weights of a block of br
- * x bc share one scale. */
+/* Returns the dequantised weight [l][row][column] of a layer with rows x columns weights. All weights of a block of br
+ * x bc weights share one scale. */
 static inline float emulate_weight(const struct emulation *m, int weights, int scales, int64_t l, int64_t row, int64_t column,
 			    int64_t rows, int64_t columns, int64_t br, int64_t bc)
 {

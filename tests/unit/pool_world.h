@@ -1,8 +1,9 @@
 /* pool_world - a pool with real judges and a real Python, a definition that the pool verifies, and checks of the
  * results.
  *
- * Judges are forked from the test program, as they are from reftest itself. Most tests share one pool, so each test
- * also checks that the previous reference left the pool in working order. */
+ * The judges (the processes that compare outputs) are forked from the test program, just as reftest forks them from
+ * itself. Most tests share one pool, so each test also checks that the previous reference left the pool in working
+ * order. */
 #ifndef REFTEST_TESTS_POOL_WORLD_H
 #define REFTEST_TESTS_POOL_WORLD_H
 
@@ -92,9 +93,9 @@ static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
 	return pool;
 }
 
-/* Opens a pool with a changed runner.py: the Python code `patch` runs first, and the runner's module is its variable
- * `runner`. The changed script is written to a temporary file, and `path` gets its name. The caller deletes the file
- * when the pool has started its last runner. */
+/* Opens a pool with a changed runner.py, which first runs the Python code `patch`. In this code, the variable `runner`
+ * is the module of the usual runner.py. The changed script is written to a temporary file, and `path` gets its name.
+ * The caller deletes the file when the pool has started its last runner. */
 static inline struct pool *open_patched_pool(const struct pool_options *options, const char *patch, char path[64])
 {
 	char *usual = strdup(getenv("REFTEST_RUNNER"));

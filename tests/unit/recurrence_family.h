@@ -71,7 +71,7 @@ static inline void correct_references_pass_in_both_forms(void **state)
 	}
 }
 
-/* Returns true if the problem has the inputs that a general mistake needs. */
+/* Returns true if a mistake that is common to all families is possible in this problem. */
 static inline bool can_have(const struct op_problem *problem, enum mistake mistake)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

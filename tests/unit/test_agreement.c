@@ -40,8 +40,9 @@ static const struct row table[] = {
     {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ, and no single ground truth is the outlier"},
     {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ, and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    /* Four ground truths: one differs from the other three; a and b both differ from c and d; only c and d agree; b
-     * differs from c and d, and a agrees with all; or a differs from b, and c from d. */
+    /* Four ground truths. The cases, in the order of the rows, are: One differs from the other three (two rows). Each
+     * of a and b differs from each of c and d (two rows). Only c and d agree. Only b differs, from c and d (two rows).
+     * a differs from b, and c differs from d. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
     {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ, and no single ground truth is the outlier"},
@@ -105,8 +106,8 @@ static void the_order_of_ground_truths_does_not_change_the_outlier(void **state)
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 		vote.against[first] = true;
 		assert_int_equal(agreement_alone_by(&agreement, &vote), first);
-		agreement.answered[first] = false; /* the oracle differs from this ground truth, but this ground truth
-						    * computed no output */
+		agreement.answered[first] = false; /* the vote of the oracle is still against this ground truth, but a
+						    * ground truth without an output cannot be the outlier */
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 	}
 }

@@ -1,5 +1,5 @@
-/* test_approval - the file of an approved reference is read as it was written, and every change of the file is
- * noticed. */
+/* test_approval - what is written to the file of an approved reference is read back unchanged, and every later change
+ * of the file is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

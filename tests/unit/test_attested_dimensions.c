@@ -209,8 +209,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "the modules of llama-3.1-8b cannot be "
 									  "divided evenly by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	/* the definition has 16 query heads and 2 kv heads; qwen3-30b-a3b has as many on each of two devices (of 32 and
-	 * 4), and llama-3.1-70b on each of four devices (of 64 and 8) */
+	/* the definition has 16 query heads and 2 kv heads: the heads of one device if two devices share qwen3-30b-a3b
+	 * (32 and 4 heads), or if four devices share llama-3.1-70b (64 and 8 heads) */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");

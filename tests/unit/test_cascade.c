@@ -1,5 +1,5 @@
-/* test_cascade - merging of attention states: correct references in float32 pass for every seed, and the mistakes that
- * people make fail. */
+/* test_cascade - merging of attention states: correct references in float32 pass for every seed, and references with
+ * common mistakes fail. */
 #include "tests/unit/trial_second.h"
 
 #include "kernels/cascade/input_values.h"
@@ -338,7 +338,8 @@ static void a_workload_may_provide_anything_where_the_mask_is_false(void **state
 	int64_t row = t.in[roles.v[1]].elements / t.in[roles.v[1]].shape[0];
 
 	t.c.given = UINT32_MAX;
-	assert_int_equal(cascade_op.check(&t.c, t.in, &why), 0); /* our own inputs hold NaN where the mask is false */
+	assert_int_equal(cascade_op.check(&t.c, t.in, &why), 0); /* the inputs that the family fills have NaN where the
+								  * mask is false */
 	for (int64_t token = 0; token < 16; token++) {
 		float v = get(&t.in[roles.v[1]], token * row);
 

@@ -1,5 +1,5 @@
-/* test_chain_plan - chains of operations: which texts are accepted, the sum of the error bounds, and the computed
- * values. */
+/* test_chain_plan - chains of operations: which JSON texts are accepted as chains, how the error bounds of the
+ * operations are added, and which values a chain computes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_compare_truncation - truncated outputs are recognised, and outputs with other errors of one step are not. */
+/* test_compare_truncation - recognises outputs that are truncated to their dtype instead of rounded. Outputs whose
+ * elements have an error of one step of the dtype for another reason do not count as truncated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,8 @@ static void only_truncation_is_called_truncation(void **state)
 		}
 }
 
-/* A few rows may all be too small by chance, and other dtypes are compared with tighter bounds. */
+/* An output with few rows is not examined, because all elements of a few rows may be too near to zero by chance.
+ * Outputs of other dtypes than bfloat16 and float16 are not examined, because their bounds are tighter. */
 static void few_rows_and_other_dtypes_are_not_examined(void **state)
 {
 	static struct world w;
@@ -116,7 +118,8 @@ static void few_rows_and_other_dtypes_are_not_examined(void **state)
 	assert_false(output_is_truncated("y", &w.left, &w.right, NULL));
 }
 
-/* Elements whose truth is zero or infinite say nothing. A sign that differs is another error than truncation. */
+/* Elements whose truth is zero or infinite are not counted. Truncation never changes a sign, so an output with wrong
+ * signs does not count as truncated. */
 static void zeros_infinities_and_signs_are_not_steps(void **state)
 {
 	static struct world w;

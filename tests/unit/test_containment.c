@@ -1,4 +1,4 @@
-/* test_containment - the message about a layer of the sandbox that is missing says what the consequences are. */
+/* test_containment - the message about a missing layer of the sandbox says what the consequences are. */
 #include "workers/sandbox/containment.h"
 
 #include <setjmp.h>

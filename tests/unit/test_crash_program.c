@@ -95,7 +95,8 @@ static const char *hook_runs(bool mended)
 	return good ? NULL : "the hook is neither the old nor the new one";
 }
 
-/* Checks that git runs the user's earlier hook. If `mended` is false, git may also run reftest's hook. */
+/* Checks that the user's earlier hook is in its place again, so that git runs it. If `mended` is false, reftest's hook
+ * may still be there instead. */
 static const char *old_hook_is_back(bool mended)
 {
 	struct buf text = {0};

@@ -78,8 +78,8 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* Writes a random name of up to 13 bytes. Its characters are from `letters`. These contain '-' and '.', because they
- * sort before '/', and a character that is not ASCII. */
+/* Writes a random name of up to 13 bytes. Its characters are from `letters`. Among them are '-' and '.', which sort
+ * before '/', and a character that is not ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
 	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* Reports a change of `names` definitions, and ends the batch of this change immediately. Returns true if the change
- * belongs to an open batch, to which later changes may be added. */
+/* Reports a change of `names` definitions, and then sets the clock of `debounce` as if the last batch had ended at this
+ * moment. Returns true if the change must be put into an open batch, to which later changes may be added. */
 static bool take(struct debounce *debounce, int64_t now_ms, int names)
 {
 	bool open = debounce_take(debounce, now_ms, names, 0);

@@ -1,5 +1,5 @@
-/* test_definition_order - checks the order of the tasks that wait for a lane: tasks that a user waits for come
- * first, and then the longest tasks. */
+/* test_definition_order - checks the order of the tasks that wait for a lane (a judge and its runner): tasks that a
+ * user waits for come first, and then the longest tasks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

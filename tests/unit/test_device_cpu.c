@@ -1,4 +1,5 @@
-/* test_device_cpu - the CPU as a device: its memory, copies and searches, and the memory limits of control groups. */
+/* test_device_cpu - the CPU as a device: it allocates memory, fills, copies and compares tensors, and finds the first
+ * byte that differs from another buffer or from a value. The memory limits of control groups reduce its free memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* test_diagnosis - which of the mistakes that explain a failed case are reported. Each row of a family's table of
- * mistakes must explain outputs with the mistake of this row, and must not explain correct outputs. The test uses small
- * cases of the starter definitions. Nearly every mistake changes the outputs of at least one case. */
+ * mistakes describes one mistake. The row must explain the outputs of a reference that makes this mistake, and must not
+ * explain correct outputs. The test uses small cases of the starter definitions. Nearly every mistake changes the
+ * outputs of at least one case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ static bool is_done(struct seen *seen, const struct op_mistake *row)
 	return seen->effect[number_of(seen, row)];
 }
 
-/* Rounds each output of a variation to the dtype that the problem gives this output. */
+/* Rounds each output of a variation to the dtype that this output has in the problem. */
 static void round_outputs(const struct op_variation *v, struct world *w)
 {
 	for (int i = 0; i < w->c.problem->output_count; i++) {
@@ -451,7 +452,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 }
 
 /* Calls `limit` for a mistake in a Python scalar whose value is x. Returns true if `limit` marks the variation as
- * vague. */
+ * vague, because a narrower mistake would change x in the same way. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_mistake *mistake), double by, double x)
 {
 	const struct op op = gather_op(two_rows);

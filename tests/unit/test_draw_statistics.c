@@ -52,8 +52,8 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* The test tries equal rows, with which false alarms are most frequent, and rows of which every third has another
- * mean. */
+/* Computes the probability of a false alarm for two kinds of rows: all rows have the same mean, which makes false
+ * alarms most frequent, or every third row has another mean. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
@@ -121,8 +121,10 @@ static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **st
 	assert_true(alarms <= alpha * CASES);
 }
 
-/* Checks that the odds of every suspect have the mean 1 if a correct sampler draws from the `count` probabilities `p`.
- * Sets asked[s] to true if suspect s gives odds other than 1 to some token. */
+/* A suspect is a specific wrong sampler (draw_suspects.h). Its odds for a token are the probability that it draws the
+ * token, divided by the probability that a correct sampler draws it. Checks that the odds of every suspect have the
+ * mean 1 if a correct sampler draws from the `count` probabilities `p`. Sets asked[s] to true if the odds of suspect s
+ * differ from 1 for some token. */
 static void expect_mean_one(const double *p, int count, const struct filter_bounds *bounds, bool asked[DRAW_SUSPECTS])
 {
 	double mean[DRAW_SUSPECTS] = {0};
@@ -179,11 +181,13 @@ static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **s
 		p[token] = (1.5 - (token + 0.5) / MORE) / MORE;
 	expect_mean_one(p, MORE, &(struct filter_bounds){.has_top_k = false}, asked);
 	for (int s = 0; s < DRAW_SUSPECTS; s++)
-		assert_true(asked[s] == (s != DRAW_SAME)); /* draw_of cannot know DRAW_SAME, which compares two rows */
+		assert_true(asked[s] == (s != DRAW_SAME)); /* draw_of looks at one row, but DRAW_SAME compares two
+							    * rows */
 	assert_true(fabs(0.3 * exp(draw_suspect_same(true, 0.3)) + 0.7 * exp(draw_suspect_same(false, 0.3)) - 1) < 1e-11);
 }
 
-/* Probabilities whose sum a 16-bit dtype cannot represent are no evidence about samplers with 16-bit sums. */
+/* If the sum of the kept probabilities is 0 or infinite in float16, a draw is no evidence about samplers that round
+ * these sums to float16. */
 static void sums_that_a_dtype_cannot_represent_are_no_evidence(void **state)
 {
 	static const double scales[] = {1e-12, 1e9};
@@ -204,7 +208,8 @@ static void sums_that_a_dtype_cannot_represent_are_no_evidence(void **state)
 	filter_close(&filter);
 }
 
-/* If correct samplers keep different tokens, the odds of a suspect have a mean of at most one for each of them. */
+/* If correct samplers keep different tokens, the odds of a suspect have a mean of at most 1 with each of these
+ * samplers. */
 static void the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_different_tokens(void **state)
 {
 	enum { TOKENS = FILTER_DEEP + 256 };
@@ -230,7 +235,7 @@ static void the_odds_of_limits_have_a_mean_of_at_most_one_if_samplers_keep_diffe
 		for (int s = 0; s < DRAW_SUSPECTS; s++)
 			odds[token][s] = exp(draw.suspicion[s]);
 	}
-	/* each sampler keeps a token fewer than the one before it */
+	/* each sampler keeps one token fewer than the sampler before it */
 	for (sum = most; sum > most * (1 - kept.slack) - 1e-9; sum -= filter.value[--count]) {
 		memset(mean, 0, sizeof mean);
 		for (int token = 0; token < count; token++)

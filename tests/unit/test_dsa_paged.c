@@ -585,8 +585,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 		int64_t length = attention_integer(&w.in[3], 0);
 
 		for (int64_t j = (int64_t)seed % 3; j < length;
-		     /* every second to sixth key gets the scale `odd`: with some seeds fewer keys than are chosen, with
-		      * others more */
+		     /* one key in n (2 to 6, by the seed) gets a scale from `odd`; with some seeds, there are fewer
+		      * such keys than are chosen, with others more */
 		     j += 2 + (int64_t)seed % 5) {
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 

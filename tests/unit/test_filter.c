@@ -1,5 +1,6 @@
-/* test_filter - the order of the tokens of a row: every token with a probability above 0 has the place that its
- * definition demands, whatever the range of the probabilities and however many are equal. */
+/* test_filter - the order of the tokens of a row: more likely tokens come first, and equally likely tokens are in the
+ * order of the vocabulary. Every token with a probability above 0 is at the right place, whatever the range of the
+ * probabilities and however many of them are equal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static double value_of(enum kind kind, uint32_t bits)
 		return (double)(1 + bits % 7) / VOCAB;
 	case WIDE_RANGE: /* more octaves than the buckets cover */
 		return ldexp(0.5 + part / 2, -(int)(bits % 1000));
-	case ONE_BUCKET: /* the values differ by less than 2^-8 of themselves */
+	case ONE_BUCKET: /* the relative differences of the values are below 2^-8 */
 		return 0.25 * (1 + part * 0x1p-9);
 	case EQUAL_IN_BUCKET:
 		return 0.25 * (1 + (double)(bits % 50) * 0x1p-16);
@@ -41,8 +42,8 @@ static double value_of(enum kind kind, uint32_t bits)
 	return 0;
 }
 
-/* Returns how many tokens come before `token`: those that are more likely, and those before it that are equally
- * likely. */
+/* Returns how many tokens come before `token`: those that are more likely, and those that are equally likely and have a
+ * smaller index. */
 static int64_t place_of(const double *values, int64_t token)
 {
 	int64_t place = 0;
@@ -77,7 +78,8 @@ static void tokens_are_ordered_by_probability_and_then_by_number(void **state)
 	filter_close(&filter);
 }
 
-/* Only the likeliest tokens are sorted if a filter needs no more, and they are the right ones. */
+/* If a filter keeps few tokens, only the FILTER_ORDERED most likely tokens are sorted, and they are in the right
+ * order. */
 static void a_filter_that_needs_few_tokens_sorts_few(void **state)
 {
 	const struct filter_bounds few = {.has_top_k = true, .top_k = 5};

@@ -1,4 +1,4 @@
-/* test_gdn - gated delta nets: correct references in float32 pass for every seed, and the mistakes that people make
+/* test_gdn - gated delta nets: correct references in float32 pass for every seed, and references with common mistakes
  * fail. */
 #include "tests/unit/trial.h"
 
@@ -383,8 +383,8 @@ static void offsets_and_slots_are_valid_and_ragged(void **state)
 	}
 }
 
-/* Slot numbers cross 256, so that an implementation that stores them in one byte reads a wrong state. An implementation
- * that loses any other bit of a slot number also reads a wrong state. */
+/* There are slot numbers on both sides of 128 and of 256, so that an implementation that stores them in one byte reads
+ * a wrong state. An implementation that loses any other bit of a slot number also reads a wrong state. */
 static void slots_lie_where_bytes_end(void **state)
 {
 	static const int64_t ends[] = {127, 128, 255, 256};

@@ -1,5 +1,5 @@
-/* test_gemm - a reference of gemm that sums in float32 passes for every seed, and each mistake that people make fails.
- * The mistakes are planted in an emulation of a torch reference, not in the oracle. */
+/* test_gemm - a correct reference of gemm that sums in float32 passes for every seed, and references with common
+ * mistakes fail. The mistakes are planted in an emulation of a torch reference, not in the oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_gemma_rmsnorm - the norms of the model Gemma: correct references in float32 pass for every seed, and the
- * mistakes that people make fail. */
+/* test_gemma_rmsnorm - the norms of the model Gemma: correct references in float32 pass for every seed, and references
+ * with common mistakes fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/common/norm/rms.h"

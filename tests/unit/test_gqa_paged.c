@@ -108,8 +108,8 @@ static void the_name_tells_causal_or_not_then_a_tag_then_the_description(void **
 	b.problem.name = "gqa_paged_prefill_noncausal_h32_kv8";
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama);
-	b.problem.name = "gqa_paged_decode_causal"; /* for a single query after all keys, the causal mask hides nothing,
-						     * so the definition is recognised */
+	b.problem.name = "gqa_paged_decode_causal"; /* the only query of a sequence sees all keys, so a causal mask
+						     * changes nothing, and the definition is recognised */
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
@@ -276,8 +276,8 @@ static void provided_indices_meet_no_poison(void **state)
 	free_world(&w);
 }
 
-/* Sets the lengths of the var axes, in the order of the problem's axes, as a workload may do. Const axes such as heads
- * keep their lengths. */
+/* Sets the length of each var axis to the next value of `var`, as a workload may do. Const axes such as heads keep
+ * their lengths. */
 static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 {
 	for (int a = 0, v = 0; a < b->problem.axis_count; a++)
@@ -287,7 +287,6 @@ static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 static void odd_axes_give_valid_inputs_or_a_sentence(void **state)
 {
 	static const int64_t cases[][4] = {
-	    /* fewer pages than indices */
 	    {5, 4, 9, 3},   /* fewer pages than indices */
 	    {40, 4, 9, 30}, /* more queries than keys */
 	    {40, 9, 3, 2},  /* fewer queries, keys and pages than sequences */

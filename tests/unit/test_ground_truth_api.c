@@ -281,7 +281,7 @@ static const char states[] =
     "\"y\": {\"shape\": [\"b\", \"h\", \"d\"], \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 1, \"slots\": 2},"
     " \"seed\": 0}";
 
-/* With A = -1, one step of softplus(0) = ln 2 halves a state. */
+/* With A = -1, a step of the length softplus(0) = ln 2 halves a state. */
 static void what_an_operation_leaves_in_its_input_is_returned(void **state)
 {
 	float held[2] = {4, 5}, x = 0, dt = 0, a = -1, b = 1, c = 3, y = 0, after[2] = {-1, -1};
@@ -306,8 +306,9 @@ static void what_an_operation_leaves_in_its_input_is_returned(void **state)
 	assert_non_null(strstr(why, "so it has no ground truth of its own"));
 }
 
-/* 64 rows of 64 numbers from 1 to 2, rounded to bfloat16 or truncated. A truncated output is refused, also if it is
- * negative, but not one that is rounded to nearest or one step too large. */
+/* The outputs are 64 rows of 64 numbers with magnitudes from 1 to 2 and both signs. The output that is truncated to
+ * bfloat16 is refused. The output that is rounded to nearest, and the output with magnitudes one step larger than the
+ * truncated ones, are accepted. */
 static void a_truncated_output_is_refused(void **state)
 {
 	enum { ELEMENTS = 64 * 64 };

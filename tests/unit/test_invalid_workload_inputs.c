@@ -1,8 +1,8 @@
 /* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides: bad indices, offsets and
  * lengths, and NaN where a number is needed. The test covers every definition of the starter dataset, and therefore
- * every op family. If op.check accepts the inputs, the oracle must not read beyond its tensors, which builds with
- * sanitizers check. The table `meanings` lists the inputs for which any content is valid, with the reason. Each input
- * of a family must either be checked by op.check or be listed in the table, otherwise the test fails. */
+ * every op family. If op.check accepts the inputs, the oracle must not read beyond its tensors; builds with sanitizers
+ * check this. The table `meanings` lists the inputs for which any content is valid, with the reason. Each input of a
+ * family must either be checked by op.check or be listed in the table, otherwise the test fails. */
 #include "tests/unit/trial.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* test_layernorm - layer norms: correct references in float32 pass for every seed, and the mistakes that people make
+/* test_layernorm - layer norms: correct references in float32 pass for every seed, and references with common mistakes
  * fail. */
 #include "tests/unit/trial.h"
 

@@ -1,5 +1,6 @@
-/* test_lmdb_locks - no process ever waits for a mutex of LMDB, because it takes a file lock first. A killed process can
- * take the wakeup of such a mutex with it, and then all other waiting processes wait for ever. */
+/* test_lmdb_locks - no process ever waits for a mutex of LMDB, because it takes a file lock first. If a process is
+ * killed at the moment at which such a mutex wakes it, the wakeup is lost, and all other waiting processes wait for
+ * ever. */
 #include "cache/lmdb_locks.h"
 
 #include <dlfcn.h>
@@ -111,8 +112,8 @@ static int take_both(void)
 	return locks;
 }
 
-/* Starts a process that takes both locks, and then kills itself by `number`, or exits if this is 0. The process is also
- * killed if it has not got the locks within a minute. Returns the process's wait status. */
+/* Starts a process that takes both locks, and then kills itself with signal `number`, or exits if `number` is 0. The
+ * process is also killed if it has not got the locks within a minute. Returns the process's wait status. */
 static int status_with_both(int number)
 {
 	int status;

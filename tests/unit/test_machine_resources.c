@@ -201,9 +201,9 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	arena_free(&arena);
 }
 
-/* An interpreter reports the version and the folder of its torch. The report is reused until a folder changes in which
- * the interpreter searches for modules. The report of a launcher (a script or a program) is never reused, because the
- * launcher may start another interpreter next time. */
+/* An interpreter reports the version and the folder of its torch. The report is reused until one of the folders in
+ * which the interpreter searches for modules changes. The report of a launcher (a script or a program) is never reused,
+ * because the launcher may start another interpreter next time. */
 static void what_a_launcher_said_is_not_believed(void **state)
 {
 	struct place *place = *state;

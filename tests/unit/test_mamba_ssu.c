@@ -1,5 +1,5 @@
-/* test_mamba_ssu - selective state update: correct references in float32 pass for every seed, and the mistakes that
- * people make fail. */
+/* test_mamba_ssu - selective state update: correct references in float32 pass for every seed, and references with
+ * common mistakes fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/core/input_check.h"
@@ -383,7 +383,8 @@ static void only_the_state_may_be_written(void **state)
 	}
 }
 
-/* If no output returns the states, the states that the input has after the call are compared. */
+/* If no output returns the states, the judge compares the states in the input after the call. They must be either
+ * updated correctly or unchanged. */
 static void states_without_an_output_are_left_or_updated(void **state)
 {
 	struct trial t;

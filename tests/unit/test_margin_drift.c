@@ -1,6 +1,7 @@
 /* test_margin_drift - a case may have verdicts from different versions of torch, of the driver or of other software:
- * their margins are compared, separately for each device class. The list has one case for each definition, the one
- * whose margin changed most. It states which versions changed, and how near the margin is to its bound. */
+ * their margins are compared, separately for each device class. For each definition, the list has the case whose margin
+ * (the largest error, divided by its bound) changed most. It states which versions changed, and how near the margin is
+ * to 1. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>

@@ -1,5 +1,5 @@
-/* test_merge - a worker's answer is accepted only if its checksum and fields are right, its signature was made with the
- * expected key, and its case names the checker of this build. */
+/* test_merge - a worker's answer is accepted only if its checksum and fields are right, it is signed with the expected
+ * key, and it has the checker digest of this build. */
 #include "fleet/merge.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* test_miss_map - the picture of a difference has the right levels, axes and counts, also for long axes, for single
- * numbers, and for values that are not finite. */
+/* test_miss_map - the map of the differences between an output and the truth has the right error levels, axes and
+ * counts. This is also true for long axes, for outputs with one element, and for values that are not finite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -164,8 +164,9 @@ static void groups_bias_and_factor_decide_as_deepseek_has_it(void **state)
 	double weight[2], margin;
 
 	(void)state;
-	/* The two best scores of each group sum to 1.0, 1.1, 0.5 and 1.05. Therefore groups 1 and 3 are kept, and
-	 * expert 0 is not chosen, although it has the highest score. */
+	/* The best two scores of a group, with their bias, sum to 1.0 in group 0, 1.1 in group 1, 0.5 in group 2 and
+	 * 1.05 in group 3. Therefore groups 1 and 3 are kept, and expert 0 is not chosen, although it has the highest
+	 * score. */
 	margin = routing_choose(&r, score, bias, expert, weight);
 	assert_int_equal(expert[0], 7);
 	assert_int_equal(expert[1], 2);
@@ -211,8 +212,8 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			if (t % 8 == 3 || (t >= 16 && t % 2 != 0))
 				assert_int_equal(here, 0);
 		}
-		assert_in_range(company, 250, 264); /* 14 of the first 16 tokens should have a local expert, and then
-						     * about every second token */
+		assert_in_range(company, 250, 264); /* 14 of the first 16 tokens, and about half of the other tokens,
+						     * should have a local expert */
 		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;

@@ -1,6 +1,6 @@
-/* test_parallel_cases - checks which cases of a task may move to an idle lane. Several lanes run the cases of a slow
- * definition only if its reference keeps no data from one case to the next. The verdicts are the same as with one
- * lane. */
+/* test_parallel_cases - checks which cases of a task may move to an idle lane (a judge and its runner). Several lanes
+ * run the cases of a slow definition only if its reference keeps no data from one case to the next. The verdicts are
+ * the same as with one lane. */
 #include "tests/unit/pool_world.h"
 
 #include <math.h>
@@ -108,8 +108,8 @@ static void a_task_may_forbid_it(void **state)
 
 /* ---- in a pool ---- */
 
-/* The source code of a slow reference that returns `value`. The reference keeps no data from one case to the next; the
- * code in `more` may keep data. */
+/* The source code of a slow reference that returns `value`. The reference keeps no data from one case to the next,
+ * unless the code in `more` does so. */
 #define SLOW(more, value)                                                                                              \
 	"import torch\n" more "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n"                     \
 	"    for i in range(1500):\n        torch.matmul(torch.ones(64, 64), torch.ones(64, 64))\n"                    \

@@ -2,8 +2,8 @@
  * calls. From the log, the test builds the states in which a disk may be if the power fails after a call:
  *
  *   contents   the disk has all bytes that were synced; of the sectors with unsynced bytes, it has all, some or none
- *   names      changes of names reach the disk in order: the disk has all changes before some call; this call is not
- *              before the last sync of a folder or of a new file
+ *   names      changes of names reach the disk in the order of the calls; the disk has all of them up to some call, at
+ *              least those that the last sync of a folder or of a new file has written
  *
  * In each state, all verdicts that were stored before the run are in the cache. The verdicts of the run are also in the
  * cache if the cache was synced after the run. No verdict is wrong, an exported file has its old or its new content,
@@ -230,16 +230,17 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* of an unsynced write, any sectors may reach the disk */
+	} else if (draw(3) != 0) { /* any of the sectors of an unsynced write may reach the disk */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);
 	}
 }
 
-/* The power fails before operation `cut`. Returns a number n: all changes of names by the first n operations are
- * certainly on the disk. Such changes reach the disk in order. The sync of a folder writes all earlier changes to the
- * disk. The sync of a file writes at least the change that created the file, and all changes before it. */
+/* Returns a number n: if the power fails before operation `cut`, all changes of names by the first n operations are
+ * certainly on the disk. Changes of names reach the disk in the order of the operations. The sync of a folder writes
+ * all earlier changes to the disk. The sync of a file writes at least the change that created the file, and all changes
+ * before it. */
 static int names_synced(int cut)
 {
 	int certain = 0;

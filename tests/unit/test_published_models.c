@@ -133,8 +133,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-/* For a model without an epsilon, `extract` writes no definition of a norm. No source was found for the epsilon of
- * these models, which docs/models.md lists. */
+/* For a model without an epsilon, `extract` writes no definition of a norm. docs/models.md must list each model for
+ * whose epsilon no source was found. */
 static void every_model_but_those_in_the_manual_has_an_epsilon(void **state)
 {
 	static const char *const without[] = {"glm-4.7", "qwen2.5-coder-14b-instruct", "qwen2.5-coder-32b-instruct"},

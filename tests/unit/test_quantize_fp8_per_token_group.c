@@ -1,6 +1,5 @@
 /* test_quantize_fp8_per_token_group - quantisation by groups: correct references in float32 pass for every seed,
- * whatever correct way they use to compute the scale and the quotient. References with the mistakes that people make
- * fail. */
+ * whatever correct way they use to compute the scale and the quotient. References with common mistakes fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
@@ -43,7 +42,7 @@ enum way {
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* a correct way: a zero may be negative */
 	OF_THE_ROW,
-	OF_THE_TENSOR, /* one scale for the whole tensor; to save time, only for its first groups */
+	OF_THE_TENSOR, /* one scale for the whole tensor; to save time, computed from at most 2^14 elements */
 	WITHOUT_SIGN,
 	LIMIT_240,
 	INVERTED,
@@ -173,8 +172,9 @@ static void every_way_of_computing_it_passes_for_every_problem_size_and_seed(voi
 		assert_right_passes(OP, &problems[p], MANY_SEEDS, run, ways);
 }
 
-/* Returns true if the way is correct in this problem. If the dtype is float16, it is correct to add a floor of 1e-10,
- * because this changes no number. */
+/* Returns true if the way is correct in this problem. The scale of the whole row is correct if the row is one group.
+ * Adding the floor to the largest magnitude of a group is correct in problem 1 (float16 with a floor of 1e-10): this
+ * magnitude is 0, or so large that the floor changes the scale by less than the tolerance. */
 static bool is_harmless(int way, int problem)
 {
 	return (way == OF_THE_ROW && quantize_extent_of(&problems[problem]).groups == 1) ||

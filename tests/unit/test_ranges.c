@@ -45,7 +45,7 @@ struct subject {
 	/* whether in some case the scalar differed between the two sets of input values */
 	bool differed[OP_ARGS];
 	int64_t *lengths;	/* for each case, the length of each axis */
-	enum job_runs runs[2 * SIZE_ROWS]; /* the runs of each case */
+	enum job_runs runs[2 * SIZE_ROWS]; /* the sets of input values on which the reference runs in each case */
 	int64_t *most;		/* the largest length of each axis */
 	int cases;
 };
@@ -177,9 +177,9 @@ static void check_blocks(const struct subject *s, int axis, int64_t block)
 			         s->problem.axes[axis].name, (double)block, NAN);
 }
 
-/* Returns the largest block size for which one case has a multiple of the block size as length, and another case one
- * more than a multiple. It is smaller than op_reach.block if the definition's constraints exclude lengths that the
- * family would choose. */
+/* Returns the largest block size that the cases test: the length of the axis is a multiple of the block size in one
+ * case, and one more than a multiple in another case. It is smaller than op_reach.block if the definition's constraints
+ * exclude lengths that the family would choose. */
 static int64_t block_of_cases(const struct subject *s, int axis)
 {
 	int64_t block = s->op->reach(&s->problem, s->variant, axis).block > 0 ? 256 : 0;

@@ -1,5 +1,5 @@
-/* test_rmsnorm - rmsnorm: a reference that computes in float32 passes for every seed, and every mistake that people
- * make fails.
+/* test_rmsnorm - rmsnorm: a correct reference that computes in float32 passes for every seed, and references with
+ * common mistakes fail.
  *
  * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle. Each test is
  * about one kind of mistake that the inputs and tolerance rules are designed to find. */
@@ -187,7 +187,7 @@ static float rounded(float value, enum dtype dtype)
 	return (float)dtype_load(&place, dtype, 0);
 }
 
-/* Computes the sum x of a row, as a reference with this mistake computes it. */
+/* Computes x, a row of the sum of hidden states and residual, as a reference with this mistake computes it. */
 static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row, float *x)
 {
 	const struct tensor *hidden = &w->in[0], *residual = w->in[2].data == NULL ? NULL : &w->in[2];

@@ -1,4 +1,4 @@
-/* test_rope - rotary embedding: correct references in float32 pass for every seed, and the mistakes that people make
+/* test_rope - rotary embedding: correct references in float32 pass for every seed, and references with common mistakes
  * fail. */
 #include "tests/unit/trial_second.h"
 

@@ -457,7 +457,7 @@ static void a_deviation_that_only_both_sets_show_fails(void **state)
 
 	(void)state;
 	open_both(trials, &problems[BY_K], 1);
-	trials[0].c.given = 1; /* thus the samples themselves are not compared */
+	trials[0].c.given = 1; /* as if a workload provided input 0; then the samples themselves are not compared */
 	const struct tensor *const outputs[] = {trials[0].out, trials[1].out};
 
 	assert_true(draws_judge(&draws, NULL).margin < 1);
@@ -540,8 +540,8 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		}
 }
 
-/* Some wrong samplers never draw a part of the kept tokens. The draws on both sets of input values together must reveal
- * each of these samplers. */
+/* Each of these wrong samplers never draws some of the kept tokens. The draws on both sets of input values together
+ * must reveal the sampler. */
 static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 {
 	(void)state;
@@ -624,8 +624,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		/* the probabilities of a row sum to 1: the probability that the rare tokens of a real vocabulary would
-		 * have is divided among the few tokens of this vocabulary */
+		/* the probabilities of a row sum to 1, because the few tokens of this vocabulary share the probability
+		 * that the rare tokens of a real vocabulary would have */
 		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 
@@ -644,7 +644,8 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		tied += filter.ordered > 1 && filter.value[filter.order[0]] > 1.0 / SAMPLING_EVENLY &&
 			filter.value[filter.order[0]] == filter.value[filter.order[1]];
 	}
-	if (vocab < SAMPLING_EVENLY || t.c.variant != 0) /* otherwise, no row is flat in the blocks in which tokens tie */
+	if (vocab < SAMPLING_EVENLY || t.c.variant != 0) /* with a large vocabulary and no filter, no row is flat in the
+							  * blocks in which tokens of flat rows tie */
 		assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
 	if (vocab >= 2 * SAMPLING_WIDTH && t.in[problem->input_count - 1].rank != OP_SCALAR && t.c.variant != 0)
 		assert_true(wide >= (vocab < SAMPLING_EVENLY ? 18 : 9));

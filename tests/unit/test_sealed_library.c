@@ -155,8 +155,8 @@ static void what_is_known_is_not_computed(void **state)
 
 	assert_true(fd >= 0 && notes.asked == 1 && notes.remembered == 1);
 	close(fd);
-	/* The digest memory does not remember a file that is open for writing, because its stat may not show a
-	 * change. */
+	/* The digest of a file that is open for writing is not remembered, because a change of the file may leave its
+	 * stat unchanged. */
 	int writer = open(path, O_RDWR | O_CLOEXEC);
 
 	fd = sealed_library_copy(path, KERNELS_LIBRARY_DIGEST, &memory, &err);

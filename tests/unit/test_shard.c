@@ -96,8 +96,8 @@ static void the_shard_of_a_subject_is_written_in_stone(void **state)
 		for (int i = 0; i < cases.count; i++)
 			of[items[i].subject.bytes[0] - 1] = number;
 	}
-	/* the shard is the big-endian number in the first eight bytes, modulo 5, plus 1; 2^56 modulo 5 is 1, so case i
-	 * is in shard ((i + 1) + 10 i) modulo 5, plus 1 */
+	/* the first eight bytes of the subject are a big-endian number n, and the shard is n modulo 5, plus 1; in case
+	 * i, n is (i + 1) 2^56 + 10 i; 2^56 modulo 5 is 1, so the shard is ((i + 1) + 10 i) modulo 5, plus 1 */
 	assert_int_equal(of[0], 2);
 	assert_int_equal(of[1], 3);
 	assert_int_equal(of[2], 4);

@@ -1,4 +1,5 @@
-/* test_softmax - softmax: correct references in float32 pass for every seed, and the mistakes that people make fail. */
+/* test_softmax - softmax: correct references in float32 pass for every seed, and references with common mistakes
+ * fail. */
 #include "tests/unit/trial.h"
 
 #include "kernels/softmax/input_values.h"

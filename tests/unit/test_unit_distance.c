@@ -11,7 +11,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/unit_distance.h"
 
-enum { ELEMENTS = 1536 + 24 }; /* several whole chunks, and a part of a chunk */
+enum { ELEMENTS = 1536 + 24 }; /* three whole chunks of CHUNK elements (unit_distance.c), and a part of a chunk */
 
 /* Builds a tensor whose memory has exactly its size, so that a sanitizer detects an access beyond the end. */
 static struct tensor make(enum dtype dtype, int64_t elements, unsigned seed)

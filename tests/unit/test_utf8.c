@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-/* Every code point can be written and read again. Every other sequence of bytes of the same length is rejected. */
+/* Every code point can be written and read again. If only some of the bytes of a character are left, it is not accepted
+ * as a character. */
 static void every_code_point_is_written_and_read(void **state)
 {
 	char text[UTF8_MAX];

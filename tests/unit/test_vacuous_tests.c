@@ -1,5 +1,5 @@
-/* test_vacuous_tests - audit: the output of the script is checked, and a script that dies, or prints nothing or too
- * much, is reported. tests/vacuous_tests.py tests what python/vacuous_tests.py finds. */
+/* test_vacuous_tests - `audit` runs a script, python/vacuous_tests.py, and checks its output. A script that dies, or
+ * prints nothing or too much, is reported. What the script finds is tested by tests/vacuous_tests.py. */
 #include "folder.h"
 
 #include <fcntl.h>

@@ -461,8 +461,8 @@ static void polling_sees_through_a_stat_that_lies(void **state)
 	begin(&s, 0, true);
 	shell(&s, "printf aa >root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "definitions/norm/old.json");
-	/* The second write keeps the size, and the old mtime is set again. Only the ctime changes, which a program
-	 * cannot set. If only the ctime of a file has changed, the watcher reads the file at once, and reports a change
+	/* The second write keeps the size, and the old mtime is set again. Only the ctime, which a program cannot set,
+	 * changes. If only the ctime of a file has changed, the watcher reads the file at once, and reports a change
 	 * only if the content differs. */
 	shell(&s, "touch -d '2001-01-01' root/definitions/norm/old.json");
 	assert_string_equal(changes_after(&s, 500), "");

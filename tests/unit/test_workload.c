@@ -349,8 +349,8 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
-/* A workload line that is only the object which other lines have as the value of "workload". Its inputs are of every
- * kind except safetensors. */
+/* A workload line that consists only of the object that is the value of "workload" in other lines. Its inputs are of
+ * every kind except safetensors. */
 #define BARE(uuid, more)                                                                                               \
 	"{\"uuid\": \"" uuid "\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, \"inputs\": {\"q\": {\"type\": "    \
 	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \

@@ -237,7 +237,7 @@ static inline bool trial_passes(const struct trial *t)
 	return passed;
 }
 
-/* Returns true if a reference would pass that returns only zeros. */
+/* Returns true if a reference that returns only zeros would pass. */
 static inline bool trial_weak(const struct trial *t)
 {
 	struct metrics metrics;

@@ -17,7 +17,8 @@ static bool read_number(const char *proc, const char *folder, const char *name, 
 	return read;
 }
 
-/* Returns whether this process is in a user namespace. If it is in none, its file uid_map maps every id to itself. */
+/* Returns whether this process is in a user namespace other than the initial one. In the initial one, the file uid_map
+ * maps every id to itself. */
 static bool in_namespace(const char *proc)
 {
 	char path[PATH_MAX];

@@ -99,8 +99,8 @@ void watch_dir_attach(struct watcher *w, const struct watched_tree *tree, int le
 void watch_dir_detach(struct watcher *w, const char *path, bool gone);
 void watch_dirs_free(struct watcher *w);
 
-/* Updates the list of watched directories. Call this after `path` was created, replaced or removed, if it is, was or
- * may be a directory. */
+/* Updates the list of watched directories after `path` was created, replaced or removed. Call this if `path` is a
+ * directory, was one, or may be one. */
 void watch_dir_touched(struct watcher *w, const struct watched_tree *tree, int level, const char *path);
 void watch_dir_touch_file(struct watcher *w, const struct watch_dir *dir, const char *name, enum touch touch);
 /* Scans a polled directory, and reports the files that were created, changed or removed since the last scan. The first

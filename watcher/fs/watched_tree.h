@@ -11,9 +11,9 @@
 struct watched_tree {
 	const char *path;   /* the name of a directory in the root, such as "definitions" */
 	int depth;          /* how many levels of directories below `path` are watched */
-	int files_from;     /* files are watched from this level below `path` on; 1: "definitions/x/file" and files in
-			     * deeper directories */
-	const char *suffix; /* if not NULL, only files with this suffix that are not hidden are watched */
+	int files_from;     /* a file is watched only if at least this many directories are between `path` and the
+			     * file; 1: "definitions/x/file" and files in deeper directories */
+	const char *suffix; /* if not NULL, a file is watched only if it has this suffix and is not hidden */
 };
 
 struct watcher_options {

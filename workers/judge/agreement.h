@@ -14,7 +14,8 @@ struct agreement {
 	bool differ[GROUND_TRUTHS_MAX][GROUND_TRUTHS_MAX]; /* [a][b] and [b][a]: ground truths a and b differ */
 };
 
-/* Which ground truths differ from the oracle, which is computed on the CPU. */
+/* Which ground truths differ from the oracle. The oracle is the op family's own implementation of the operation, which
+ * runs on the CPU. */
 struct agreement_vote {
 	bool cast;		  /* the oracle could be computed */
 	bool against[GROUND_TRUTHS_MAX]; /* against[i]: ground truth i differs from the oracle */

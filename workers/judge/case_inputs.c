@@ -131,8 +131,8 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family. Chooses the values by the constraints on the input or, if there are
- * none, by the input's name and description. */
+/* Fills an input of a definition without op family. Chooses the values according to a constraint or, if no constraint
+ * determines the kind of the input, according to the input's name and description. */
 static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
 			  struct tensor *out, struct rejection *rejection)
 {
@@ -155,8 +155,8 @@ static int fill_described(struct device *device, const struct job *job, const st
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
                     const struct op_case *c, int input, struct tensor *out, struct rejection *rejection)
 {
-	/* The op family generates all inputs of a probing case, because the shapes of a probing case differ from those
-	 * of the workload's tensors. */
+	/* A probing case only recovers constants from the reference. The op family generates all of its inputs, because
+	 * its shapes differ from those of the workload's tensors. */
 	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
 
 	if (kind == SOURCE_SAFETENSORS)
@@ -282,8 +282,9 @@ static bool brings_tensors(const struct job *job)
 	return false;
 }
 
-/* Checks the constraints. If an input from the workload violates a constraint, the workload is invalid. If a generated
- * input violates a constraint, the case is skipped, because its result would show nothing about the reference. */
+/* Checks the constraints. If the inputs violate a constraint and the workload or the definition's code provides a
+ * tensor, this tensor is treated as the cause (rule_given). If reftest generated all tensors, the case is skipped,
+ * because its result would show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
                              const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {
@@ -311,7 +312,8 @@ static int check_constraints(struct device *device, const struct job *job, const
 	return 0;
 }
 
-/* Copies the workload's inputs and all index tensors to the host, where the op family checks them. */
+/* Lets the op family check the inputs on the host. For this, copies to the host the tensors that the workload or the
+ * definition's code provides, and all index tensors (int32 and int64). */
 static int ask_family(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                       const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {

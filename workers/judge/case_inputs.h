@@ -1,7 +1,7 @@
-/* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: the op family generates
- * it, the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file.
- * Invalid inputs are not an error of the judge. For invalid inputs, the functions return a rejection, which has the
- * status and the reason of the case. */
+/* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: reftest generates it,
+ * the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file. Invalid
+ * inputs are not an error of the judge. For invalid inputs, the functions return a rejection, which has the status and
+ * the reason of the case. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 
@@ -23,9 +23,9 @@ struct rejection {
  * (described_inputs.h). If the op family specifies no value, the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Writes the value of the Python scalar with the index `input` to `c`, where the ground truth reads it. A description
- * may say that a certain number stands for the scalar's default. If so, the reference is called with this number, and
- * the default is written to `c` (kernels/core/described_default.h). */
+/* Writes the value of the Python scalar with the index `input` to `c`, where the ground truth reads it. The description
+ * of the scalar may say that a certain number stands for its default. If so, the reference is called with this number,
+ * and the default is written to `c` (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set; `data` must be device memory of the tensor's size. Before that, lets
@@ -45,8 +45,9 @@ uint64_t case_inputs_given(const struct job *job);
 /* Replaces unknown (negative) lengths of axes by the lengths that follow from the job's constraints. */
 void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena);
 
-/* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's
- * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the rejection and returns -1. */
+/* Checks the filled inputs against the definition's constraints on tensor values. If the workload or the definition's
+ * code provides a tensor, then lets the op family check the inputs (op.check). Returns 0 if the inputs are valid.
+ * Otherwise sets the rejection and returns -1. */
 int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
 		      const struct tensor *in, struct arena *arena, struct rejection *rejection);
 

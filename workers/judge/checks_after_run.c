@@ -23,8 +23,8 @@ static const char *tensor_named(struct trial *trial, int index)
 	return arena_printf(&trial->arena, "output '%s'", problem->outputs[index - problem->input_count].name);
 }
 
-/* Returns a message such as "wrote outside its tensors: the first such byte is 4 bytes past the end of input 'x', 252
- * bytes before output 'y'". */
+/* Returns a message such as "wrote outside its tensors: the first byte that it changed is 4 bytes past the end of input
+ * 'x', 252 bytes before output 'y'". */
 static const char *overwritten_place(struct trial *trial, const struct layout_gap *gap, int64_t at)
 {
 	const char *text;
@@ -181,8 +181,8 @@ static bool kept_inputs_equal(struct trial *trial, const struct round *round)
 
 /* Checks that the reference changed no input. If the op family allows a reference to write to an input, this input is
  * not checked here, but compared with the ground truth later. In a case without an op family, this function does not
- * set the status, because some operations update a buffer in place. It adds a finding, and records the result for the
- * check `inputs_kept`. */
+ * set the status, because some operations update a buffer in place. Instead, it adds a finding, and records the result
+ * for the check `inputs_kept`. */
 void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
@@ -399,8 +399,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 }
 
 /* For a ground truth that is Python source: copies the values that the ground truth wrote to its inputs. Skips an input
- * that the ground truth did not change. Also skips an input if an output has its new values, because all outputs are
- * copied anyway. */
+ * that the ground truth did not change. Also skips an input whose new values are the values of an output, because all
+ * outputs are copied anyway. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

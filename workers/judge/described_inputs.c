@@ -18,7 +18,7 @@ enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* This table maps words in the names of inputs to kinds of inputs. The first row that matches an input is used. An
  * empty word matches every name. The input must have the rank `rank`, or any rank if `rank` is 0. If `rank` is
- * AT_LEAST_2, the input must be a float of at least 16 bits with a rank of 2 or more. If `described` is true, a row
+ * AT_LEAST_2, the input must have a rank of 2 or more, and a dtype of at least 16 bits. If `described` is true, a row
  * also matches if the word is in the description of the input. `described` is false for many words, because
  * descriptions often mention other tensors. */
 static const struct {
@@ -307,9 +307,9 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values that differ from row to row. Of each four rows, the first one has values between -1 and 1, the
- * second one has small values (so that an epsilon matters), the third one has one large element, and the fourth one has
- * values that are twice as large. */
+/* Writes generic values that differ from row to row. In each group of four rows, the first row has values between -1
+ * and 1, the second has values between -0.001 and 0.001 (so that an epsilon matters), the third has values between -1
+ * and 1 and one large element, and the fourth has values between -2 and 2. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

@@ -1,18 +1,18 @@
 /* extra_rows - the extra runs for the check `rows`. These runs show whether a row of the outputs depends only on the
  * same row of the inputs, or also on other rows.
  *
- * A var axis with a length of at least 2 is a row axis if at least one input and at least one output have it, and if no
- * tensor has it twice. There are two runs for each row axis. In the first run, all rows of the inputs are in reverse
- * order, and the rows of the outputs must be in reverse order, too. In the second run, the inputs have only their last
- * row, and each output must equal the last row of the same output in a run with all rows. If rows depend on each other,
- * this is a property of the operation, not a mistake. If rows depend on each other in one case but not in another, the
- * engine reports it (engine/learnt_rows.h). */
+ * A row axis is a var axis (an axis whose length the workload gives) with a length of at least 2. At least one input
+ * and at least one output must have it, and no tensor may have it twice. There are two runs for each row axis. In the
+ * first run, all rows of the inputs are in reverse order, and the rows of the outputs must be in reverse order, too. In
+ * the second run, the inputs have only their last row, and each output must equal the last row of the same output in a
+ * run with all rows. If rows depend on each other, this is a property of the operation, not a mistake. If rows depend
+ * on each other in one case but not in another, the engine reports it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
 
-/* The check skips a tensor with more rows than this, because it copies each row separately, which would take too
- * long. */
+/* If a tensor has more rows than this along an axis, the check skips this axis: each row is copied separately, which
+ * would take too long. */
 enum { PIECES = 1 << 16 };
 enum { FEW_COPIES = 64 }; /* if a tensor has more rows than this, the host reorders them */
 

@@ -7,10 +7,10 @@
  * operation. Instead, the result of the check says that the check did not run.
  *
  * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds`, and a purpose to enum
- * judge_purpose (judge_seconds.h). If the row has the function finish_once, add the kind's check to this function.
- * If the row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and to
- * python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family,
- * name the check in `beside`. A new name in `beside` changes the field case.checks of these cases
+ * judge_purpose (judge_seconds.h). If the row uses the function finish_once, add the kind's check to the table in this
+ * function. If the row has a new mode, add it to called_for_check in python/runner.py, which calls the reference, and
+ * to python/tensors.py, which changes the arguments. If `--edge` must also run the check in cases with an op family,
+ * set `beside` to the name of the check. A new name in `beside` changes the field case.checks of these cases
  * (engine/cases_subject.c), so they run again. Add the check to the list of the checks of --edge in docs/verify.md. */
 #include "workers/judge/extra_runs.h"
 
@@ -30,9 +30,9 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few ordinary runs, so it is used only if the case has at least this many
  * float tensors. */
 enum { GRADIENT_TENSORS = 5 };
-/* Digits count as lost if outputs differ by more than UNSTABLE_UNITS units of the declared dtype (unit_distance.h). If
- * `moved` (see note_lost_digits) times SENSITIVE_TIMES is at least as large as this difference, the operation counts as
- * sensitive. */
+/* Digits count as lost if an output and the float64 output of the same reference differ by more than UNSTABLE_UNITS
+ * units of the declared dtype (unit_distance.h). If `moved` (see note_lost_digits) times SENSITIVE_TIMES is at least as
+ * large as this difference, the operation counts as sensitive. */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 static bool runs_on_cpu(const struct trial *trial)
@@ -84,7 +84,8 @@ double extra_output_distance(struct trial *trial, int output, const struct row_o
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output], *other = &trial->extra.round.first[output];
 	struct arena arena = {0};
 
-	/* compares the bits first, because the device finds equal bits faster than the host */
+	/* first compares the bits on the device; if they are equal, the host need not compare the values, which takes
+	 * longer */
 	if (order == NULL && other->dtype == first->dtype && other->elements == first->elements && !output_differs(trial, output))
 		return 0;
 	const struct tensor *found = found_output(trial, output, &arena), *expected = first_output(trial, output);
@@ -418,9 +419,9 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Does not compare integers and floats of fewer than
- * 16 bits, because a small difference before the rounding can change the rounded value by a whole step. If digits are
- * lost, keeps the output in float64 for the second run. */
+/* Compares the outputs with those of the same reference in float64. Skips integer outputs, and float outputs of fewer
+ * than 16 bits: a small difference before the rounding can change the rounded value by a whole step. If digits are
+ * lost, keeps the float64 output, so that read_wide can compare it with that of the second run. */
 static void read_float64(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -536,8 +537,8 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
-	/* The name of the check if `--edge` adds these runs to cases with an op family. NULL if it does not: the
-	 * comparison with the ground truth then finds the mistakes that this check would find. */
+	/* If `--edge` adds these runs to cases with an op family: the name of the check. Otherwise NULL, because the
+	 * comparison with the ground truth finds the mistakes that this check would find. */
 	const char *beside;
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},

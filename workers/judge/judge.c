@@ -28,9 +28,9 @@
  * the memory that the judge shares with the process that answers. Every {"store"} carries the memfd of the memory for
  * inputs.
  *
- * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
- * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. When the pool closes the socket,
- * the judge exits. */
+ * A reference must not change the verdict in the judge's memory. Therefore the judge is not dumpable (PR_SET_DUMPABLE
+ * in process.c): other processes of the same user cannot attach a debugger to it, and cannot open its /proc/PID/mem and
+ * /proc/PID/fd. When the pool closes the socket, the judge exits. */
 #include "workers/judge/judge.h"
 
 #include <stdio.h>
@@ -304,7 +304,8 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
-				   strcmp(device_name, "cpu") != 0); /* on a GPU, tensors are copied through a memfd */
+				   strcmp(device_name, "cpu") != 0); /* on a GPU, this memory is always a memfd, and
+								      * tensors are copied through it */
 		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
 			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");

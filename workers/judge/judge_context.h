@@ -16,7 +16,8 @@ struct judge_context {
 	const char *device_name; /* a name such as "cpu" or "cuda:0" */
 	struct device *device;
 	const struct kernels *kernels;
-	struct tensors *tensors; /* cached lists of tensors and digests of blob files; the judge frees them */
+	struct tensors *tensors; /* for each blob file that was read: a cached list of its tensors and their digests;
+				  * the judge frees the lists */
 	struct shared_memory shared;	      /* the shared arena, which judge and runner map */
 	struct shared_memory provider_memory; /* memory that judge and provider map; no reference can write to it */
 	/* Memory that the judge shares with the process that runs a definition's code for inputs. No runner maps it. */
@@ -52,9 +53,9 @@ bool judge_context_drop_inputs(struct judge_context *context);
 
 enum judge_context_answer { CONTEXT_ERROR = -1, CONTEXT_NO_MEMORY = 0, CONTEXT_OK = 1 };
 
-/* Ensures that the shared arena has at least `arena` bytes, that private memory has at least `private` bytes, and that
- * `inputs` + `scratch` bytes are still free. Memory of earlier cases is reused. If the result is CONTEXT_NO_MEMORY,
- * sets `need` and `available`. */
+/* judge_context_reserve ensures that the shared arena has at least `arena` bytes, that private memory has at least
+ * `private` bytes, and that `inputs` + `scratch` bytes are still free. Memory of earlier cases is reused. If the result
+ * is CONTEXT_NO_MEMORY, it has set `need` and `available`. */
 struct judge_context_need {
 	int64_t arena, private, inputs, scratch;
 	int64_t need, available; /* set by judge_context_reserve */

@@ -48,8 +48,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns whether the length of this axis may depend on the value of a Python integer among the inputs, if reftest has
- * chosen this value. This is possible only if no input tensor has the axis. */
+/* Returns whether the length of this axis may depend on a Python integer among the inputs whose value reftest has
+ * chosen. This is possible only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -16,11 +16,11 @@
  * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
  *   ground truth for the current run.
  *
- * These runs find a reference that keeps results between calls: its outputs are wrong for the second set of input
- * values, or for the first set when this set is repeated. If a set of inputs is large, the judge's memory holds only
- * one of the two sets at a time. Very large inputs are freed while the reference runs, because the reference and its
- * allocator's cache may need the memory. For such inputs, the ground truth is computed right after a run, when the
- * inputs have been filled again.
+ * The second and the third run find a reference that keeps results between calls: its outputs are wrong for the second
+ * set of input values, or for the first set when this set is repeated. If a set of inputs is large, the judge's memory
+ * holds only one of the two sets at a time. Very large inputs are freed while the reference runs, because the reference
+ * and its allocator's cache may need the memory. For such inputs, the ground truth is computed right after a run, when
+ * the inputs have been filled again.
  *
  * If there are several failures, the verdict reports the one that is found first. Before each run, the outputs' memory
  * is filled with byte values (poison) that differ from run to run. Therefore an output that the reference never writes
@@ -137,8 +137,8 @@ static int find_family(struct trial *trial)
 	return trial->variant < 0 ? -1 : 0;
 }
 
-/* Copies the constants from the job. Copies a missing constant from an earlier case of this definition, in which
- * probing recovered it. */
+/* Copies the constants from the job. If the job has no value for a constant, uses the value that probing recovered in
+ * an earlier case of this definition, if there is one. */
 static void take_constants(struct trial *trial)
 {
 	const struct judge_context *context = trial->context;
@@ -186,8 +186,8 @@ static void list_constants(struct trial *trial)
 
 /* Adds to the verdict the ground truth on which it is based, and the ground truths that were skipped. If no ground
  * truth was computed, the first one in the list of ground truths to try is added. If the user requested all ground
- * truths, those that were not computed before the verdict was final count as skipped. If builtin is the only ground
- * truth to try, only its name and its version are added. */
+ * truths, a ground truth also counts as skipped if it was not computed before the verdict became final. If builtin is
+ * the only ground truth to try, only its name and its version are added. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -431,7 +431,7 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether the dataset has the ground truth on which the verdict is based, as Python source or as a chain of
+/* Returns whether the verdict is based on a ground truth from the dataset, which is Python source or a chain of
  * operations. Such a ground truth does not use the constants of the case. */
 static bool a_text_decided(const struct trial *trial)
 {
@@ -609,8 +609,8 @@ static bool decides(const struct trial *trial, const struct round *round, int at
 	       trial->truths.items[at].related == NULL && trial_unjudged_input(trial, round) < 0;
 }
 
-/* Tries ground truths for one set of input values, one after the other. Returns true if `out` has a message to the
- * provider. */
+/* Tries ground truths for one set of input values, one after the other. Returns true if another process must compute
+ * the next ground truth; `out` then has the message to this process. */
 static bool try_ground_truths(struct trial *trial, struct round *round, struct buf *out)
 {
 	const struct truths *truths = &trial->truths;
@@ -785,7 +785,8 @@ static enum reason blamed_reason(const cJSON *blame)
 /* Sets the status of a case for which the definition's code failed to make the inputs. If reftest chose the sizes and
  * the code raises an exception, the status is `skipped`, because the code may not support these sizes. If reftest chose
  * the sizes and the code is a function `init`, the status is also `skipped` if the function ends its process or does
- * not answer. In this case, the definition is tested with generic inputs (init_fails in engine/definition_files.c). */
+ * not answer. After any such failure of `init`, the definition is tested with generic inputs (init_fails in
+ * engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;

@@ -6,9 +6,8 @@
  * content of the arena with these copies.
  *
  * If you add a value to enum status, look at every file that sets the status of a case, because some of them may have
- * to set the new value. In the judge, trial.c, trial_tensors.c, trial_compare.c, trial_ground_truths.c and
- * checks_after_run.c call trial_decide, and case_inputs.c returns a status in a struct rejection. Outside the judge,
- * workers/pool/lane.c and pool.c set a status. */
+ * to set the new value. In the judge, these are the files that call trial_decide, and case_inputs.c, which returns a
+ * status in a struct rejection. Outside the judge, workers/pool/lane.c and pool.c set a status. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_H
 
@@ -43,8 +42,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
 /* While the runner works on a run, compares the outputs of the previous run with the ground truth, and computes the
- * ground truth for this run. If the inputs were freed because of their size, compares and computes after the runner's
- * answer instead. */
+ * ground truth for this run. If the inputs were freed because of their size, does neither; both then happen after the
+ * runner's answer. */
 void trial_think(struct trial *trial);
 
 /* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised", "certain"}, into a verdict. May be

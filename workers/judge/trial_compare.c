@@ -149,7 +149,7 @@ static int compare_elements(struct trial *trial, const struct tensor *found, con
 
 /* Compares one output of `found` with `wanted` by the tolerance rule `rule`, and writes the result to `out`. If the
  * output fails, sets `miss` to the message. For `evidence`, see op.judge. Returns 1 if the op family judged the output
- * itself, and -1 on error. */
+ * itself, 0 if it did not, and -1 on error. */
 int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			  const struct tensor *wanted, struct rule rule, const char *truth_name,
 			  struct output_verdict *out, double *evidence, const char **miss, struct err *err)
@@ -175,8 +175,8 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 }
 
 /* Sets `missed` to the reason why the outputs fail. Of several reasons, the first in this list is used: non-finite
- * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would also pass.
- * Ignores inputs that the reference wrote to. */
+ * values, wrong outputs, wrong values of inputs. Sets `weak` to true if outputs that have only zeros would also pass;
+ * for this, inputs that the reference wrote to do not count. */
 static void sum_up_outputs(struct round *round)
 {
 	enum reason reason = REASON_NONE;
@@ -193,8 +193,8 @@ static void sum_up_outputs(struct round *round)
 	round->missed = reason;
 }
 
-/* Begins a message about a difference from the ground truth with the index `at`. If there are several ground truths, the message names
- * this one. */
+/* Begins a message that says how the reference differs from ground truth `at`. If there are several ground truths, the
+ * message names this one. */
 static void begin_miss(const struct trial *trial, struct round *round, int at)
 {
 	buf_text(&round->misses, round->misses.length > 0 ? "\n" : "");
@@ -242,8 +242,9 @@ static struct output_verdict *next_output(struct trial *trial, struct round *rou
 	return &round->outputs[round->output_count];
 }
 
-/* If an output that passed is truncated instead of rounded, makes it fail, and sets `miss` to the message. Ground truths
- * that are coarser than the tolerance rule do not show this. Returns 0, or -1 on error. */
+/* If an output that passed is truncated instead of rounded, makes it fail, and sets `miss` to the message. Does nothing
+ * if the arithmetic of ground truth `at` is coarser than the tolerance rule, because such a ground truth cannot show
+ * truncation. Returns 0, or -1 on error. */
 static int look_for_truncation(struct trial *trial, const struct round *round, int at, int output,
 			       struct output_verdict *out, const char **miss, struct err *err)
 {
@@ -265,8 +266,9 @@ static int look_for_truncation(struct trial *trial, const struct round *round, i
 	return rc;
 }
 
-/* Returns memory for the evidence (op.judge) of an output's first comparison for this set of input values, or NULL if the
- * output was compared before or if its family does not judge both sets together. */
+/* Returns memory for the evidence that op.judge writes when it compares an output. Only the first comparison for this
+ * set of input values writes evidence: returns NULL if the output was compared before. Also returns NULL if the family
+ * does not judge both sets together. */
 static double *next_evidence(struct trial *trial, struct round *round, int output)
 {
 	if (trial->op == NULL || trial->op->judge_both == NULL || round->evidence[output] != NULL)
@@ -357,10 +359,10 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If, after the run, the input must have the values of an output,
- * every ground truth has computed these values. Otherwise only builtin has computed them or, if builtin is not among
- * the ground truths, each ground truth that is Python source. Returns -1 on error, after setting the status of the
- * case. */
+/* Checks an input that the reference may write to. After the run, such an input must have either the values of an
+ * output or values that no output has. Every ground truth computes the values of the outputs. Values that no output has
+ * are computed only by builtin. If builtin is not among the ground truths, the ground truths that are Python source
+ * compute them. Returns -1 on error, after setting the status of the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);

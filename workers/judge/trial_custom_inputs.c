@@ -342,8 +342,8 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Returns the reason why a value that the code returned under another name is used for an input, as a sentence. `why`
- * comes from taken_instead in python/tensors.py. */
+/* If the code returned the value of an input under another name, returns a sentence that says why reftest uses this
+ * value. `why` comes from taken_instead in python/tensors.py. */
 static const char *why_taken(const char *why)
 {
 	static const struct {
@@ -489,8 +489,8 @@ static enum trial_answer ask_values(struct trial *trial, struct buf *out)
 
 /* ---- both sets ---- */
 
-/* Returns a copy of the job for one set of input values. The copy has the sources of the inputs and the lengths of the
- * axes that follow from what the code returned. */
+/* Returns a copy of the job for one set of input values. In the copy, the sources of the inputs and the lengths of the
+ * axes are those that follow from the values that the code returned. */
 static const struct job *resolved(struct trial *trial, enum op_contents contents)
 {
 	struct job *job = arena_alloc(&trial->arena, sizeof *job);

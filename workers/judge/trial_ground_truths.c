@@ -11,9 +11,9 @@
 #include "workers/protocol/layout.h"
 
 /* Ensures that the memory that the judge shares with the process of ground truth `at` is large enough for this case. If
- * this process is the provider, memory that is too small is released here: the provider maps it only during a request.
- * If the process is the runner of a ground truth, it may still map memory from an earlier case, so this memory is
- * released only after the last case of the definition. */
+ * that process is the provider, memory that is too small is released here, because the provider maps it only during a
+ * request. If that process is the runner of a ground truth, it may still map memory from an earlier case, so this
+ * memory is released only after the last case of the definition. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };

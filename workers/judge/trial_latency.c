@@ -11,7 +11,7 @@
 
 enum { RUNS_MOST = 1000000 };
 
-/* Reads the latencies of one kind of runs. If `json` has no latencies, sets `runs` to 0. */
+/* Reads the latencies of one kind of runs (warm or cold). If `json` has no latencies, sets `runs` to 0. */
 static struct latency_spread read_spread(const cJSON *json)
 {
 	const char *const keys[] = {"median", "low", "high"};

@@ -172,8 +172,7 @@ static void write_api(const struct trial *trial, struct buf *out)
 }
 
 /* {"provide": {"provider", "family", "roles": {role: input}, "output_roles": {role: output}, "modes": [name], "name",
- * "class",
- *              "axes": {name: value}, "constants": {name: value}, and the fields of a run}} */
+ *              "class", "axes": {name: value}, "constants": {name: value}, and the fields of a run}} */
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;

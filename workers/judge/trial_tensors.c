@@ -13,8 +13,8 @@ int trial_tensor_count(const struct trial *trial)
 }
 
 /* Returns which values an input must have after the run: the old values, the values of an output, or values that no
- * output has. An output with another dtype or another size than the input cannot give the input its values; the input
- * must then have its old values. */
+ * output has. If an output has another dtype or another size than the input, its values cannot replace those of the
+ * input. The input must then keep its old values. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};
@@ -175,7 +175,7 @@ static void place_tensors(struct trial *trial, struct round *round, const int64_
 	}
 }
 
-/* Assigns addresses in the judge's memory for inputs to the inputs of a round. */
+/* Gives each input of a round an address in `at`, the memory in which the judge keeps inputs. */
 static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -284,8 +284,8 @@ static bool has_second_contents(const struct trial *trial)
 	return false;
 }
 
-/* Fills both sets of inputs, and checks that the inputs are valid. Fills only the first set if there is not enough
- * memory for both. */
+/* Fills both sets of inputs, and checks that the inputs are valid. If the memory has room for only one set
+ * (trial->one_set), fills and checks only the first set. */
 static int make_inputs(struct trial *trial)
 {
 	for (int r = trial->one_set ? 0 : trial->rounds - 1; r >= 0; r--) {

@@ -1,6 +1,6 @@
-/* unit_distance - reads the tensors in chunks. Chunks with equal bytes are not converted. In other chunks, a loop
- * without branches finds out whether a distance can be larger than the largest distance so far. For large outputs, this
- * is ten times faster than computing the distance of each element. */
+/* unit_distance - reads the tensors in chunks. Chunks whose bytes are equal in both tensors are skipped. In other
+ * chunks, a loop without branches finds out whether a distance can be larger than the largest distance so far. For
+ * large outputs, this is ten times faster than computing the distance of each element. */
 #include "workers/judge/unit_distance.h"
 
 #include <math.h>
@@ -46,7 +46,8 @@ WIDE static int count_beyond(const double *values, int count, double limit)
 	return beyond;
 }
 
-/* Loads elements of a tensor, so that their values can be compared in the dtype `declared`. */
+/* Loads elements of a tensor as doubles. If a value is beyond the range of the dtype `declared`, it becomes
+ * infinity. */
 static void load(const struct tensor *tensor, enum dtype declared, int64_t first, int count, double *out)
 {
 	dtype_load_run(tensor->data, tensor->dtype, first, count, out);
@@ -131,7 +132,7 @@ static void compare_chunk(struct comparison *c, int64_t in_found, int64_t in_exp
 	load(c->found, c->declared, in_found, count, found);
 	load(c->expected, c->declared, in_expected, count, expected);
 	/* A distance is a difference divided by a unit, and this unit is at least c->unit * c->size. Therefore a
-	 * difference up to this limit cannot increase the largest distance. */
+	 * difference of at most c->largest * c->unit * c->size cannot increase the largest distance. */
 	if (!any_farther(found, expected, count, isfinite(c->largest) ? c->largest * c->unit * c->size : 0))
 		return;
 	for (int i = 0; i < count; i++)
@@ -145,8 +146,8 @@ static void compare_run(struct comparison *c, int64_t in_found, int64_t in_expec
 		compare_chunk(c, in_found + at, in_expected + at, chunk_at(at, count));
 }
 
-/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. `row` counts the rows of
- * all outer dimensions. */
+/* Returns the row of the expected tensor that corresponds to row `row` of the other tensor. `row` is the number of the
+ * row in the whole tensor, so it also counts the rows at other indices of the outer dimensions. */
 static int64_t row_of(const struct row_order *order, int64_t row)
 {
 	if (order->alone)

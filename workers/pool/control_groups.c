@@ -83,7 +83,8 @@ static long long counter(const char *text, const char *key)
 
 /* ---- the group of this process ---- */
 
-/* Copies a field of a line of mountinfo, and replaces the escapes in it. `index` is the number of the field, from 0. */
+/* Copies a field of a line of mountinfo. `index` is the number of the field, from 0. Returns false if there is no such
+ * field, if it is too long, or if it has an escape such as "\040". */
 static bool copy_field(const char *line, int index, char *out, size_t size)
 {
 	size_t length;

@@ -45,8 +45,8 @@ bool control_groups_delegated(void);
 /* Makes a group for a runner, and limits the number of processes in the group. Returns the number of the group, or 0 if
  * it cannot be made. A process moves itself to the group by writing "0" to *fd. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
-/* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails, or if no process is in the
- * group, because the limit would then have no effect. */
+/* Limits the memory of a group to its current memory plus `bytes` (or plus sandbox_available_memory, if this is less).
+ * Returns -1 if that fails, or if no process is in the group, because the limit would then have no effect. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);
 /* Returns whether the kernel ended a process of the group because the group reached its memory limit. */
 bool control_group_ran_out_of_memory(const struct control_groups *groups, int64_t group);

@@ -31,8 +31,8 @@ struct queued {
 	char *own_because; /* why the runner may serve only this task, allocated for this struct; NULL: it may serve
 			    * others, or this is not known yet */
 	enum separable separable;
-	int64_t question;  /* the number of the question about this task that was sent to the reader; 0: none was
-			    * sent */
+	int64_t question;  /* the number of the question about this task that the reader (isolation.h) has not answered
+			    * yet; 0: none */
 };
 
 struct queue {

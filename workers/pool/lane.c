@@ -762,8 +762,8 @@ void lane_open(struct lane *lane)
 }
 
 /* Assigns work to an idle lane. If the case is retried because a process was killed or stopped, the lane gets a new
- * judge. The reason is that the reference which killed the process may also have killed the old judge, although the
- * pool has not noticed the judge's end yet. The retried case would then be blamed for it. */
+ * judge. Whatever killed the process may also have killed the old judge, and the pool may not have noticed that yet. If
+ * the lane kept the old judge, the retried case would be blamed for the judge's end. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;

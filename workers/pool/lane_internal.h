@@ -6,7 +6,7 @@
 
 #include "workers/pool/lane.h"
 
-enum { BLAME_MS = 30000 }; /* the time within which a judge must turn a failure into a verdict */
+enum { BLAME_MS = 30000 }; /* the time in which a judge must give the verdict about a failed case */
 
 /* ---- lane.c ---- */
 
@@ -14,10 +14,10 @@ enum { BLAME_MS = 30000 }; /* the time within which a judge must turn a failure 
 void lane_kill_judge(struct pool_shared *shared, struct lane *lane);
 /* Gives the case an error verdict without a judge, because the judge has failed. */
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason, const char *message);
-/* Kills the runner and asks the judge to turn this failure of the reference into a verdict. */
+/* Kills the runner, and asks the judge for the verdict of a case in which the reference failed. */
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message);
-/* Asks the judge for the verdict of a case whose inputs could not be made. `raised` means that the code raised an
- * exception. */
+/* Asks the judge for the verdict of a case for which the definition's code could not make the inputs. `accident` means
+ * that the failure is transient, and `raised` means that the code raised an exception. */
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised);
 /* Kills the runner, but keeps its printed text, which is returned with the next verdict. */
@@ -29,16 +29,16 @@ void lane_next_case(struct pool_shared *shared, struct lane *lane);
 int64_t lane_largest_case(const struct task *task);
 /* Writes the members "memory", "memory_has_room" and "processor_time" of a message "load". */
 void lane_write_limits(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out);
-/* Sends the files that the definition's code may read to a child. Returns -1 with a message if the content of a file
- * has changed. */
+/* Sends a child the files that the definition's code may read. Returns -1 with a message if the content of a file has
+ * changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes the member "fitting" of a message, which says how the runner calls a function whose parameters differ from the
- * inputs of the definition (definition_fits_arguments). The member lists the parameters to which no case passes a
- * value, and for each input the parameter that gets the input. */
+/* Writes the member "fitting" of a message. This member says how the runner calls a function whose parameters differ
+ * from the inputs of the definition (definition_fits_arguments): it lists the parameters to which no case passes a
+ * value, and names the parameter that gets each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
-/* Returns the time at which a case that starts now times out. */
+/* Returns the deadline of a case that starts now. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
 /* If the message says what the code in a runner used outside its process, such as "opened /etc/hostname", records this
  * text with `who` before it, such as "it opened /etc/hostname". If several messages have such texts, only the first
@@ -53,8 +53,9 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 /* Returns whether a case must run again. If so, prepares the new run; the caller must then ignore the verdict
  * `text`. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);
-/* Returns whether other processes of the pool used memory since the lane's runner got its reference. If such a case
- * fails for lack of memory, it is retried while no other case runs, and its first verdict does not count. */
+/* Returns whether other processes of the pool used memory since the lane's runner got its reference. If they did and
+ * the case fails for lack of memory, the case is retried while no other case runs, and its first verdict does not
+ * count. */
 bool lane_memory_was_shared(const struct pool_shared *shared, const struct lane *lane);
 /* Returns whether the spare runners use GPU memory. */
 bool lane_spares_hold_memory(const struct pool_shared *shared);
@@ -94,7 +95,7 @@ int lane_judge_hello(struct pool_shared *shared, struct lane *lane, const char *
  * judge will answer it. */
 void lane_judge_tell(struct lane *lane, const char *text, size_t length);
 void lane_judge_ask(struct lane *lane, const char *text, size_t length);
-/* Marks all missing answers of the judge as stale, so that they are ignored. */
+/* Marks all answers that the judge has not sent yet as stale, so that they are ignored when they arrive. */
 void lane_judge_forget(struct lane *lane);
 
 /* ---- lane_truth.c ---- */
@@ -123,8 +124,8 @@ void lane_answer_judge(struct lane *lane, const char *text);
 /* Keeps a copy of the judge's {"provide"} until the provider is free. `fd` is the descriptor that came with the message
  * (-1: none), and is closed later. */
 void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider. Otherwise
- * the provider would write to memory that the judge is about to use again. */
+/* Cancels the lane's request to the provider. If the provider is working on the request, kills the provider, because it
+ * would otherwise write to memory that the judge is about to use again. */
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane);
 
 #endif

@@ -1,5 +1,5 @@
-/* lane_judge - starts the judge of a lane, sends messages to it and counts the missing answers. lane.c handles the
- * answers. */
+/* lane_judge - starts the judge of a lane, sends messages to it and counts the messages that it has not answered yet.
+ * lane.c handles the answers. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdio.h>

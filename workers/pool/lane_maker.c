@@ -97,7 +97,7 @@ int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err
 	return 0;
 }
 
-/* Reports that the code failed, and the text that it printed. */
+/* Reports the failure of the code, and keeps the text that the code printed for the verdict. */
 static void fail(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		 bool raised)
 {

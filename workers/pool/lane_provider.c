@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COMPARE_MS = 30000 /* minimum time for the judge to compare after the provider's answer */ };
+enum { COMPARE_MS = 30000 /* the judge has at least this time to compare after the provider's answer */ };
 
 void lane_provider_drop(struct pool_shared *shared, struct lane *lane)
 {

@@ -17,13 +17,14 @@ enum lane_part {
 /* Set all members to 0 before the first use. */
 struct lane_seconds {
 	enum lane_part part;
-	double since; /* the time of the last call, in seconds of the monotonic clock; 0: the clock has not started */
+	double since; /* the time of the last call of lane_seconds_turn, in seconds of the monotonic clock; 0: there was
+		       * none */
 };
 
 double lane_seconds_now(void); /* returns the time of the monotonic clock in seconds */
 
-/* Adds the time since the last call to `seconds`, which all lanes of a pool share. `part` is what the lane does from
- * now on. */
+/* Adds the time since the last call to the element of `seconds` for what the lane did during this time. All lanes of a
+ * pool share `seconds`. `part` is what the lane does from now on. */
 void lane_seconds_turn(struct lane_seconds *clock, enum lane_part part, double seconds[LANE_PARTS]);
 /* Prints the sums of `lanes` lanes if REFTEST_TRACE is set. */
 void lane_seconds_trace(const double seconds[LANE_PARTS], int lanes);

@@ -186,8 +186,8 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 {
 	static const char run[] = ",\"run\":{";
 	const struct json_text text = {"judge", line, strlen(line), 1};
-	const char *from = strstr(line, run); /* this is the member "run": the name before it cannot contain the text,
-					       * because the quotes in a name are escaped */
+	const char *from = strstr(line, run); /* finds the member "run": the name before this member cannot contain the
+					       * text of `run`, because quotes in a name are escaped */
 	cJSON *message = json_parse(&text, NULL);
 	const struct truth_program *program = program_named(&lane->work->task, json_text_of(message, "truth"));
 	struct buf copy = {0};

@@ -107,7 +107,7 @@ static bool environment_has_torch(const char *folder)
 }
 
 /* Finds the interpreter of the virtual environment into which pip installed this program, if the environment also has
- * torch. An environment without torch, such as pipx makes for this program, is not used. */
+ * torch. An environment without torch, such as the one that pipx makes for this program, is not used. */
 static int in_own_environment(const char *binary, char *out, size_t size)
 {
 	char path[4096 + 32];

@@ -12,7 +12,7 @@
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
 /* Returns whether the limit `memory` is so large that holes in malloc's heap need only a small part of it. The default
- * limit always is. */
+ * limit is always large enough. */
 bool memory_limit_has_room(int64_t memory);
 
 #endif

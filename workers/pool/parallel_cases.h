@@ -1,5 +1,5 @@
-/* parallel_cases - decides which cases of a task may run on another lane, so that idle lanes help with a slow
- * definition.
+/* parallel_cases - decides which cases of a task may run on another lane (a judge and its runner), so that idle lanes
+ * help with a slow definition.
  *
  * The cases of a task run one after another in one runner, so a case could see data that an earlier case left there.
  * Cases run on another lane only if the source code of the reference can leave no data behind in the runner
@@ -16,7 +16,8 @@
 bool parallel_cases_by_task(const struct task *task);
 
 /* Returns the expected time in seconds of the cases after the current one, or 0 if these cases must not run on another
- * lane. If work->separable is SEPARABLE_UNKNOWN, returns the time. */
+ * lane. Returns the time, and not 0, as long as it is unknown whether they may (work->separable is
+ * SEPARABLE_UNKNOWN). */
 double parallel_cases_seconds(const struct queued *work);
 
 /* Removes the last cases from `work` and returns them as separate work. The removed cases take about half of the

@@ -58,8 +58,8 @@ struct pool_guard pool_guard_open(void);
 void pool_guard_close(const struct pool_guard *guard);
 
 /* Starts no process except the provider; judges and runners start with the first task. Until pool_close, this process
- * is a subreaper, and other processes of the same user cannot attach a debugger to it. Otherwise a reference could
- * change a verdict in the memory of this process. This process must have a single thread and no CUDA context, because
+ * is a subreaper. Other processes of the same user cannot attach a debugger to it. This prevents a reference from
+ * changing a verdict in the memory of this process. This process must have a single thread and no CUDA context, because
  * judges are forked from it. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
@@ -75,7 +75,7 @@ void pool_cancel(struct pool *pool, const void *owner);
 
 /* Returns a descriptor that is readable whenever pool_dispatch has work to do. */
 int pool_fd(const struct pool *pool);
-/* Does all work that does not block. Returns -1 with a message if no runner or no judge can be started. */
+/* Does all work that does not block. Returns -1 with a message if a runner or a judge cannot be started. */
 int pool_dispatch(struct pool *pool, struct err *err);
 
 struct pool_result {

@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 
-enum { FDS_MAX = 8, FD_ABOVE = 16 /* copies made by copy_fds have at least this number */ };
+enum { FDS_MAX = 8, FD_ABOVE = 16 /* the lowest descriptor number that copy_fds gives to a copy */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)
 {
@@ -31,7 +31,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 	return 0;
 }
 
-/* Copies `fds` to high descriptor numbers. Otherwise a later dup2 could overwrite a descriptor that is still needed. A
+/* Copies `fds` to high descriptor numbers, so that a later dup2 does not overwrite a descriptor that is still needed. A
  * descriptor of -1 becomes /dev/null. */
 static int copy_fds(const int *fds, int count, int *copies, struct err *err)
 {

@@ -7,9 +7,9 @@
  * case. Every request gets exactly one answer. If the process dies, hangs or does not start, the answer is {"failed"}
  * with a message.
  *
- * A process is not protected right after exec: all processes of the same user can change its memory. Therefore, no
- * provider may start while a reference runs that can reach the memory of other processes. If references can do this,
- * the pool calls provider_start_no_more as soon as the first reference may have run. */
+ * A process is not protected right after exec: all processes of the same user can change its memory. Therefore no
+ * provider may start while a running reference can reach the memory of other processes. If references can do this, the
+ * pool calls provider_start_no_more as soon as the first reference may have run. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 
@@ -71,7 +71,7 @@ bool provider_answers_now(const struct provider *provider);
 /* Returns the time in ms at which provider_answer must be called next; INT64_MAX: never. */
 int64_t provider_deadline(const struct provider *provider);
 
-/* Cancels the current request. Kills the process. Otherwise the process could still write to the memory that it shares
+/* Cancels the current request. Kills the process, because it could otherwise still write to the memory that it shares
  * with the judge, although the judge is about to use this memory again. */
 void provider_abandon(struct provider *provider);
 void provider_close(struct provider *provider);

@@ -1,5 +1,5 @@
 /* reference_environment - decides which environment variables references get. If references may read a new variable,
- * add it to the lists in environment.c. */
+ * add it to the lists in reference_environment.c. */
 #ifndef REFTEST_WORKERS_POOL_REFERENCE_ENVIRONMENT_H
 #define REFTEST_WORKERS_POOL_REFERENCE_ENVIRONMENT_H
 

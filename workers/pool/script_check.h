@@ -8,9 +8,10 @@
  * program was built (tools/generate.sh). Every verdict contains these digests, so a changed file must not run. A
  * reference of an earlier run could have changed a file. The files are checked before each start of an interpreter,
  * because each interpreter reads them again. During such a check, no reference of this run is alive: the first
- * interpreters start before any reference, and if a zygote dies, its runners die, too. A process that can write to the
- * files of this user could still change a file between the check and the start of the interpreter, but it could also
- * replace this program. Returns -1 with a message that names the first file that differs. */
+ * interpreters start before any reference, and if a zygote dies, its runners die, too. The check does not protect
+ * against a process that can write to the files of this user: such a process could change a file between the check and
+ * the start of the interpreter. However, it could also replace this program. Returns -1 with a message that names the
+ * first file that differs. */
 int script_check(const char *folder, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* task - the reference of one definition, and the cases on which it runs. engine/run.c fills a task, and lane.c sends
- * its reference to the runner as {"load"}. Data about the whole definition belongs in struct task, and data about one
- * case in the case's job (workers/protocol/job.h). */
+ * its reference to the runner as {"load"}. Data about the whole definition belongs in struct task. Data about one case
+ * belongs in the job of this case (workers/protocol/job.h). */
 #ifndef REFTEST_WORKERS_POOL_TASK_H
 #define REFTEST_WORKERS_POOL_TASK_H
 
@@ -39,8 +39,7 @@ struct truth_program {
 	const char *source;      /* the source code, if the program is a single file whose function gets its inputs by
 				  * name; else NULL */
 	const char *entry_point; /* the function that is called */
-	/* The following members are set only if `source` is NULL. If `source` is NULL, the function gets its inputs by
-	 * position. */
+	/* If `source` is NULL, the function gets its inputs by position, and the following members are set. */
 	const struct program_file *files;
 	int file_count;
 	const char *entry_file; /* the file that defines the function, or that binds a compiled function to Python */
@@ -59,7 +58,7 @@ struct task {
 					      * name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* the jobs' ground truths, as far as they are Python source in the
+	const struct truth_program *programs; /* those ground truths of the jobs that are Python source in the
 					       * dataset */
 	int program_count;
 	const struct job *const *jobs;

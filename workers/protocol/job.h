@@ -54,8 +54,8 @@ struct job {
 					    * definition and the command line */
 	const struct rule *second_rules;   /* the rules for the second set of input values; NULL: the same as `rules` */
 	bool compare_bits;                 /* also find out whether outputs with equal values have equal bits */
-	bool checks;                       /* in a case with an op family: also run the checks that need extra runs; a
-					    * case without an op family always has them */
+	bool checks;                       /* also run the checks that need extra runs; a case without an op family
+					    * always runs these checks */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	bool contiguous;                   /* callers pass only contiguous inputs, so the check `strided` is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
@@ -68,14 +68,13 @@ struct job {
 	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };
 
-/* Returns whether one of these runs is on this set of input values. */
+/* Returns whether `runs` includes a run on the set `contents` of input values. */
 static inline bool job_runs_on(enum job_runs runs, enum op_contents contents)
 {
 	return runs != (contents == CONTENTS_FIRST ? JOB_RUNS_SECOND : JOB_RUNS_FIRST);
 }
 
 /* Returns the tolerance rule of an output for a set of input values. */
-
 static inline struct rule job_rule(const struct job *job, enum op_contents contents, int output)
 {
 	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
@@ -97,13 +96,15 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 
 /* Returns a tensor without data. It has the dtype of `arg`, and the shape of `arg` for the axis lengths `axis`. The
  * number of elements or of bytes becomes INT64_MAX if it overflows. However, a tensor with a dimension of 0 is always
- * empty. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
+ * empty, even if the product of its other dimensions overflows. A Python scalar (rank OP_SCALAR) has one element and no
+ * bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 
-/* Returns how many bytes of device memory a case needs for three copies of the inputs (two sets, and the shared arena),
- * five copies of the outputs, and the canaries. Does not include scratch memory of the ground truth. If the inputs are
- * large, the case needs less, because only one of the two sets is kept in memory. Returns INT64_MAX on overflow. */
+/* Returns how many bytes of device memory a case needs for three copies of the inputs (two sets, and the copy in the
+ * shared arena), five copies of the outputs, and the gaps around the tensors in the arena (layout.h). Does not include
+ * scratch memory of the ground truth. If the inputs are large, the case needs less than the result, because only one of
+ * the two sets is kept in memory. Returns INT64_MAX on overflow. */
 int64_t job_bytes(const struct job *job);
 /* Returns the size of the shared arena of a case, for the larger one of its two layouts. job_bytes includes this
  * size. */

@@ -12,9 +12,10 @@
  * whole block. If the block also contained private inputs or a ground truth, the runner could read them. */
 enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
 
-/* Limits for the memory of earlier runners. At most RETIRED_BLOCKS blocks are kept, with at most RETIRED_BYTES used
- * bytes in total. A block is not used again if it is more than WASTE times as large as needed, because it takes longer
- * to clear such a block than to get new pages. Blocks of at most CLEARED_AT_ONCE bytes are always used again. */
+/* Limits for the memory that is kept from earlier runners. At most RETIRED_BLOCKS blocks are kept, with at most
+ * RETIRED_BYTES used bytes in total. A block is not used again if its used bytes are more than WASTE times as many as
+ * needed, because it takes longer to clear such a block than to get new pages. However, this limit does not apply to a
+ * block with at most CLEARED_AT_ONCE used bytes. */
 enum { RETIRED_BLOCKS = 6, RETIRED_BYTES = 256 << 20, WASTE = 4, CLEARED_AT_ONCE = 1 << 20 };
 
 struct shared_block {
@@ -171,8 +172,8 @@ static int make_memfd(struct shared_block *block, struct err *err)
 	return 0;
 }
 
-/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, returns 1 without allocating
- * anything. */
+/* Allocates device memory that CUDA IPC can share. If the device cannot share memory, frees the memory again and
+ * returns 1. */
 static int make_device_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
 {
 	struct device *device = shared->device;

@@ -76,7 +76,7 @@ int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t off
 /* A part of the arena, and the device memory that is compared with it, copied to it or copied from it. */
 struct shared_part {
 	int64_t offset;
-	void *memory;       /* NULL: all bytes of the memory are `byte` */
+	void *memory;       /* NULL: stands for memory whose bytes are all `byte` */
 	unsigned char byte;
 	int64_t length;     /* the length in bytes, which may be 0 */
 };

@@ -33,7 +33,8 @@ void containment_write_sentences(uint32_t layers, char *out)
 	write_gaps(layers, AS_SENTENCES, "; ", out, CONTAINMENT_SENTENCES);
 }
 
-/* Returns whether `list` contains the first `length` bytes of `word` as a word. Commas separate the words of `list`. */
+/* Returns whether `list`, whose words are separated by commas, contains the word that consists of the first `length`
+ * bytes of `word`. */
 static bool contains(const char *list, const char *word, size_t length)
 {
 	for (const char *at = list; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))

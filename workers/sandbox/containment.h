@@ -11,8 +11,8 @@ enum { CONTAINMENT_TEXT = 256, CONTAINMENT_SENTENCES = 2048 };
 
 /* Writes the text that describes the layers in `layers`. `out` must have room for CONTAINMENT_TEXT bytes. */
 void containment_write(uint32_t layers, char *out);
-/* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` must have room for
- * CONTAINMENT_SENTENCES bytes. */
+/* Writes the sentences that describe the open gaps, separated by "; ". Writes "" if there are none. `out` must have
+ * room for CONTAINMENT_SENTENCES bytes. */
 void containment_write_sentences(uint32_t layers, char *out);
 /* Returns whether a text of containment_write satisfies `required`, a list of the gaps that must be closed (NULL:
  * none). If `text` is NULL, the containment is unknown, and every gap counts as open. */

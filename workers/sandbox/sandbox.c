@@ -98,9 +98,9 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to other processes of the same user. A process whose memory is closed
- * cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened before these
- * operations, and closed again afterwards. */
+/* Opens the memory of this process to other processes of the same user, or closes it to them. A process whose memory is
+ * closed cannot set up a user namespace or enter the PID namespace of a keeper. Therefore the memory is opened before
+ * these operations, and closed again afterwards. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -231,7 +231,7 @@ static void prepare_runners(struct sandbox *sandbox)
 /* ---- runners ---- */
 
 /* The function of a keeper, which is the first process of a runner's PID namespace. It only waits, with all signals
- * blocked, because everything else could change the memory of the zygote, which it shares. */
+ * blocked: it shares the memory of the zygote, and could change this memory if it did anything else. */
 static int keep(void *unused)
 {
 	(void)unused;

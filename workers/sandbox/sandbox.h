@@ -1,7 +1,7 @@
 /* sandbox - restricts what a reference can reach. The zygote (python/runner.py) loads this module as
  * libreftest_sandbox.so and calls it in this order:
  *
- *   sandbox_open          once, after the interpreter knows its packages and before torch is imported
+ *   sandbox_open          once, after the interpreter has found its packages and before torch is imported
  *   sandbox_before_fork   before each fork of a runner
  *   sandbox_after_fork    after the fork, in the zygote
  *   sandbox_enter         after the fork, in the runner, before any code of the reference
@@ -39,7 +39,7 @@ enum sandbox_layer {
 	SANDBOX_PID = 1 << 5,               /* a PID namespace for each runner */
 	SANDBOX_PROC = 1 << 6,              /* a /proc that shows only the processes of this PID namespace */
 	SANDBOX_TMP = 1 << 7,               /* a /tmp in memory, of limited size, for each runner */
-	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities; a program that is started cannot gain any */
+	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities; programs that the runner starts cannot gain any */
 	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock (ABI 1) restricts the use of files */
 	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock (ABI 4) refuses TCP */
 	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock (ABI 6) refuses signals and abstract sockets to processes
@@ -91,12 +91,13 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 
 struct sandbox; /* an opaque type; the process needs it until it ends, so no function frees it */
 
-/* `paths` are the prefixes and the packages of the Python interpreter. A reference may read them, and also the files of
- * the system. `hidden` are directories that a reference must not see: first the dataset, then home directories. An
- * entry of `paths` that contains a hidden directory is left out. The dataset is also hidden if it is below a directory
- * of the system, such as /usr. If `gpu` is true, the devices and files of NVIDIA's driver are also readable. This
- * process must have only one thread. Layers that the machine refuses are left out. Returns NULL with a message if the
- * machine refuses a layer that it has just granted in a trial; this process is then unusable. */
+/* `paths` are the files and directories that the Python interpreter needs, such as sys.prefix and the packages. A
+ * reference may read them, and also the files of the system. `hidden` are directories that a reference must not see:
+ * first the dataset, then home directories. An entry of `paths` that contains a hidden directory is left out. The
+ * dataset is also hidden if it is below a directory of the system, such as /usr. If `gpu` is true, the devices and
+ * files of NVIDIA's driver are also readable. This process must have only one thread. Layers that the machine refuses
+ * are left out. Returns NULL with a message if the machine refuses a layer that it has just granted in a trial; this
+ * process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
 /* Returns the layers that are active in each runner. sandbox_open has found them in a trial. */
@@ -114,12 +115,12 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * `folder` is the directory for temporary files. A layer that failed is missing in the result. The caller compares the
  * result with sandbox_layers, and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
-/* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
- * this process plus `bytes`, but at most plus nine tenths of the memory that is available on this machine. Returns by
- * how many bytes the memory may grow, or -1 if the memory cannot be limited. If `for_now` is true, a later call can
- * raise the limit, and so can the process itself; use this only for references whose source code cannot call setrlimit
- * (python/isolation.py). On a GPU, nothing is limited, because the limit would also count the address space that the
- * driver reserves. */
+/* In the runner, before it loads a reference: limits the memory of each process of the runner. The limit is the current
+ * memory of this process plus `bytes`. If nine tenths of the memory that is available on this machine are less than
+ * `bytes`, they replace `bytes`. Returns by how many bytes the memory may grow, or -1 if the memory cannot be limited.
+ * If `for_now` is true, a later call can raise the limit, and so can the process itself; use this only for references
+ * whose source code cannot call setrlimit (python/isolation.py). On a GPU, nothing is limited, because the limit would
+ * also count the address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
  * process may use `seconds` seconds more than it has used until now. If `seconds` is 0, there is no limit. `for_now`

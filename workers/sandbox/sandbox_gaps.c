@@ -35,13 +35,13 @@ _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has
 
 static const struct sandbox_gap gaps[] = {
     {"files", "references can read and change files of your user", SANDBOX_MOUNT | SANDBOX_LANDLOCK_FILES},
-    /* Landlock refuses to open a file, but it does not refuse to read or change the file's attributes. */
+    /* Landlock can prevent a process from opening a file, but not from reading or changing the file's attributes. */
     {"attributes", "references can see and change the mode, the owner and the times of files of your user", SANDBOX_MOUNT},
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
     {"local_services", "references can use local services of your user through their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
     {"signals", "references can end and stop other processes of your user, including reftest", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
-    /* A process cannot read the memory of a process that is in another user namespace, or that is outside the reader's
-     * own Landlock domain. */
+    /* A reference in a user namespace or a Landlock domain of its own cannot read the memory of processes outside
+     * it. */
     {"process_memory", "references can read the memory of other processes of your user",
      SANDBOX_USER | SANDBOX_LANDLOCK_FILES},
     {"process_list", "references can list the processes of this machine", SANDBOX_PROC | SANDBOX_LANDLOCK_FILES},

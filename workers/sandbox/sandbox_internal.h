@@ -50,10 +50,10 @@ int view_mount_tmp(const char *folder);
 
 /* ---- sandbox_landlock.c ---- */
 
-/* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the selection of files.
- * If `whole` is false, the ruleset allows access only to `readable`, to `devices`, and to this process's own files
- * below /proc, which are writable only on a GPU. It allows no access to `hidden`, a path without symbolic links (NULL:
- * none). `folder` is writable. Returns the active layers. */
+/* Applies a Landlock ruleset to this process. `whole` means that this process already sees only the read-only selection
+ * of files (view_build). If `whole` is false, the ruleset allows access only to `readable`, to `devices`, and to this
+ * process's own files below /proc, which are writable only on a GPU. It allows no access to `hidden`, a path without
+ * symbolic links (NULL: none). `folder` is writable. Returns the active layers. */
 uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
@@ -76,9 +76,10 @@ uint32_t seccomp_apply(bool gpu);
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);
-/* Limits the memory of each process to the current memory of this process plus `bytes`, but at most plus nine tenths of
- * the memory that is available on this machine. Returns by how many bytes the memory may grow; this number is smaller
- * if a lower limit is already set. Returns -1 on error. */
+/* Limits the memory of this process, and of each process that it starts, to the current memory of this process plus
+ * `bytes`. If nine tenths of the memory that is available on this machine are less than `bytes`, they replace `bytes`.
+ * Returns by how many bytes the memory may grow; this number is smaller if a lower limit is already set. Returns -1 on
+ * error. */
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* Implements sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);

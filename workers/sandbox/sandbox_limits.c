@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PIDS_LEAST = 512 }; /* the kernel does not accept a limit of pids below 301 */
+enum { PIDS_LEAST = 512 }; /* the kernel does not accept a value of pid_max below 301 */
 
 int sandbox_process_limit(void)
 {
@@ -23,7 +23,7 @@ int sandbox_process_limit(void)
 	return most < PIDS_LEAST ? PIDS_LEAST : (int)most;
 }
 
-/* Sets the soft limit of this process, which can be changed again later. */
+/* Sets only the soft limit of this process, so that the limit can be changed again later. */
 static bool set_for_now(__rlimit_resource_t resource, rlim_t most)
 {
 	struct rlimit limit;

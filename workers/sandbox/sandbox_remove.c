@@ -1,9 +1,9 @@
 /* sandbox_remove - removes what a reference left in its folder of temporary files.
  *
- * A reference can leave a hostile tree: it may have directories that nobody may enter, and be so deep that recursion
- * overflows the stack or that paths are too long. Therefore each directory at the top of the tree is opened, its files
- * are removed, and its subdirectories are moved to the top. This is repeated until the top is empty. No symbolic link
- * is followed. */
+ * A reference can leave a hostile tree: it may have directories that nobody may enter, and it may be so deep that
+ * recursion overflows the stack or that paths become too long. Therefore each directory at the top of the tree is
+ * opened, its files are removed, and its subdirectories are moved to the top. This is repeated until the top is empty.
+ * No symbolic link is followed. */
 #include "workers/sandbox/sandbox.h"
 
 #include <dirent.h>
@@ -19,8 +19,8 @@
 enum { PASSES_MAX = 1 << 20 }; /* a limit is needed because a process that is still alive could create files without
 			        * end */
 
-/* The top of the tree, to which subdirectories are moved, and the number that the next moved subdirectory gets as its
- * name. */
+/* The top of the tree, to which subdirectories are moved. `moved` is the number in the name that the next moved
+ * subdirectory gets. */
 struct top {
 	int fd;
 	unsigned long moved;

@@ -35,7 +35,7 @@ static const char *const gpu_paths[] = {
     "/sys/bus/pci", "/sys/devices/pci*", "/sys/module/nvidia*", "/run/opengl-driver", "/etc/nvidia*", "/run/nvidia*/driver",
 };
 
-/* /dev/zero is left out, because no limit counts the memory of a shared mapping of /dev/zero. */
+/* On the CPU, /dev/zero is left out, because no limit counts the memory of a shared mapping of /dev/zero. */
 static const char *const device_paths[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
 static const char *const gpu_device_paths[] = {"/dev/nvidia*", "/dev/zero"};
 
@@ -222,8 +222,8 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 		return 0;
 	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
 		return -1;
-	for (int i = 0; i < readable->count; i++) /* shows those readable paths again that are below the hidden
-						   * directory, such as packages */
+	for (int i = 0; i < readable->count; i++) /* makes the readable paths below the hidden directory
+						   * visible again, such as packages */
 		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
 			return -1;
 	return 0;
@@ -264,9 +264,9 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Makes those files of /proc read-only with which the machine can be configured. This is needed only if the user is
- * root, because only root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it
- * cannot name its threads there. */
+/* Prevents writes to the files of /proc that configure the machine. This is needed only if the user is root, because
+ * only root can write to these files. The rest of /proc stays writable, because CUDA's driver fails if it cannot name
+ * its threads there. */
 static int protect_proc(void)
 {
 	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"};
@@ -305,7 +305,8 @@ int view_mount_tmp(const char *folder)
 	return mount("tmp", folder, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
 
-/* Since Linux 6.14, each PID namespace has a limit of pids. This limit also applies to root; RLIMIT_NPROC does not. */
+/* Limits the number of pids in this PID namespace. Since Linux 6.14, each PID namespace has a pid_max of its own. This
+ * limit also applies to root; RLIMIT_NPROC does not. */
 static uint32_t limit_pids(int processes)
 {
 	int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);

@@ -256,7 +256,7 @@ struct query_row {
 };
 
 struct query_rows {
-	int64_t count, least, most; /* least, most: the smallest and the largest of[i].seen */
+	int64_t count, least, most; /* least, most: the minimum and the maximum of `seen` in `of` */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */

@@ -33,7 +33,7 @@ struct sight {
 	bool wild; /* whether an offset or the length of the sequence is out of bounds */
 };
 
-/* Returns the number of the last sequence that starts at query t or earlier, or -1 if there is no such sequence. */
+/* Returns the index of the last sequence that starts at query t or earlier, or -1 if there is no such sequence. */
 static __device__ __forceinline__ int64_t sequence_of(const struct attention_view &v, int64_t t)
 {
 	int64_t low = -1, high = v.extent.batch;

@@ -29,7 +29,7 @@ struct attention_view {
 	double mistake_by;
 };
 
-/* The mistakes in attention_mistakes that the oracle computes itself. */
+/* The mistakes in attention_mistakes that the oracle simulates. */
 enum attention_mistake {
 	ATTENTION_NO_MISTAKE,
 	ATTENTION_MASK_LATE,
@@ -38,7 +38,7 @@ enum attention_mistake {
 	ATTENTION_NO_MASK,
 	ATTENTION_NO_MASK_IF_SEEN, /* a query that should see at least one key sees all keys of its sequence */
 	ATTENTION_MASKED,
-	ATTENTION_MASK_PAGES, /* a query sees all keys in the page of its own position */
+	ATTENTION_MASK_PAGES, /* a query also sees the later keys in the page of its own key */
 	ATTENTION_LAST_KEY,
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
 	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */

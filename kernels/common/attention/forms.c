@@ -16,8 +16,8 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 }
 
 /* Finds the query, the keys and the values. The query has the same first two axes as the output (queries and heads).
- * The other two float tensors are the keys and the values. If this function takes the values for the keys,
- * attention_validate notices it only if the head dims of keys and values differ. */
+ * The other two float tensors are the keys and the values. If this function confuses the keys with the values,
+ * attention_validate notices it only if their head dims differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {
@@ -78,7 +78,8 @@ static int *place_of(const struct op_problem *problem, struct attention_roles *r
 	return query ? &roles->query[part] : &roles->key[part];
 }
 
-/* Finds the parts of the query and of the cache and, if `sparse` is true, the input with the keys of each query. */
+/* Finds the parts of the query and of the cache and, if `sparse` is true, the input that lists the keys of each
+ * query. */
 static int find_parts(const struct op_problem *problem, struct attention_roles *roles, bool sparse, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {
@@ -144,7 +145,7 @@ int attention_match(const struct op_problem *problem, enum attention_form form, 
 	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
 }
 
-/* Returns the only one of the forms in forms.h that the problem can have. Only the sparse form has an integer tensor of
+/* Returns the form (forms.h) of a problem. No other form is possible: only the sparse form has an integer tensor of
  * rank 2, only the forms with pages have kv_indices, and only the form with whole heads has caches of rank 4. */
 static enum attention_form form_of(const struct op_problem *problem)
 {

@@ -19,8 +19,9 @@
  *
  * With qo_indptr, the operation is prefill. The definition's name, tags or description says whether prefill is causal
  * (attention_is_causal). Without qo_indptr, each sequence has one query. The formulas, and the result of queries that
- * see no key, are in kernels/common/attention/attention.h. In the same folder, sizes.{h,c} has the sizes of the cases,
- * sequence_plan.{h,c} the lengths of the sequences, and input_values.{h,c} the inputs and bounds. */
+ * see no key, are in kernels/common/attention/attention.h. In the same folder, sizes.{h,c} chooses the sizes of the
+ * cases, sequence_plan.{h,c} chooses the lengths of the sequences, and input_values.{h,c} computes the inputs and
+ * bounds. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
 

@@ -5,14 +5,14 @@
  * output is therefore 0.58 sqrt(e^(s^2) / n).
  *
  *   output  atol is 2^-12. Where logits are small, outputs computed in float32 are within 1e-6 of the truth. Where
- *           queries are 32 times as large, a logit of 500 may be off by 1e-4. An error of 1e-4 in a logit changes a
- *           weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights to bfloat16, each weight
- *           is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0,
- *           and rounding the weights changes the outputs by more than the tolerance. In long sequences, outputs are
- *           smaller. Therefore atol also has an upper limit. For n up to 2 e^(s^2), the limit is 2^-8, which is 1/150
- *           of the standard deviation of v. For larger n, the limit is halved each time n becomes four times as large.
- *           rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is
- *           2^-9, which is two ulps. For float32, rtol is 1e-3.
+ *           queries are 32 times as large as usual (input_values.h), a logit of 500 may be off by 1e-4. An error of
+ *           1e-4 in a logit changes a weight w by 1e-4 w (1 - w) and the output by 5e-5. If a reference rounds weights
+ *           to bfloat16, each weight is off by 1e-3 and the output by 2e-4 to 1e-3. Where values of opposite sign
+ *           cancel, outputs are near 0, and this error exceeds the tolerance. In long sequences, outputs are smaller.
+ *           Therefore atol also has an upper limit, which depends on n. For n up to 2 e^(s^2), the limit is 2^-8, which
+ *           is 1/150 of the standard deviation of v. For larger n, the limit is halved each time n becomes four times
+ *           as large. rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16,
+ *           rtol is 2^-9, which is two ulps. For float32, rtol is 1e-3.
  *   lse     atol is 2^-13 and rtol is 1e-5. Where queries are large, a logit has a magnitude of about 500, and is a
  *           float32 sum of 128 to 576 products. The error of such a logit is up to 1e-4 (measured: 3e-5), and |lse| is
  *           about 400. An error of 2 % in the scale changes lse by 0.05 in most rows. */
@@ -87,8 +87,9 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 
 /* --- sparse rows -------------------------------------------------------------------------------------------------- */
 
-/* In sparse attention, the list of key rows that one query sees. Queries may list only some rows, numbered from 0 to
- * `reachable` - 1. Entry j of the list has the number (start + j * stride) % reachable. */
+/* In sparse attention, the list of key rows that one query sees. Queries list only some of the rows (row_at). These
+ * rows are numbered from 0 to `reachable` - 1. Entry j of the list is the row with the number (start + j * stride) %
+ * reachable. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
@@ -134,9 +135,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, enum op_c
 }
 
 /* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. For queries
- * 8 to 22, these numbers are near powers of two. Of the later queries, only the last query and queries next to a power
- * of two see rows. The others see none, because a reference that loops over queries takes time for each query that sees
- * a row. */
+ * 8 to 22, these numbers are near powers of two. Of the later queries, only the last query and those whose number is
+ * near a power of two (attention_near_power) see rows. The others see none, because a reference that loops over queries
+ * takes time for each query that sees a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)
@@ -194,7 +195,8 @@ bool attention_is_structure(const struct op_case *c, int input)
 	return attention_is_integer(&c->problem->inputs[input]);
 }
 
-/* Returns true if an input that determines which rows are read comes from the workload, not from the plan. */
+/* Returns true if the workload, not the plan, provides at least one of the inputs that determine which rows are
+ * read. */
 static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -354,9 +356,9 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the smallest exponent of the first element of a deep query (input_values.h) for which all logits of the query
- * are below -65536. If no exponent is possible, returns ATTENTION_NO_DEEP. The first element of every key is at least
- * 1/2. */
+/* The first element of a deep query (input_values.h) is -2^e, and the first element of every key is at least 1/2.
+ * Returns the smallest e for which all logits of the query are at most -65536. If the case has no deep queries, returns
+ * ATTENTION_NO_DEEP. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -443,8 +445,8 @@ static void fill_sparse(const struct op_case *c, const struct attention_roles *r
 	}
 }
 
-/* Writes the lengths of the last pages. A sequence that has no page in the plan has the length 0. If the workload
- * provides the sequences, this sequence may have a page after all, so all lengths are at least 1. */
+/* Writes the lengths of the last pages. If a sequence has no page in the plan, its length is 0. But if the workload
+ * provides other index tensors, the sequence may have a page according to them. Therefore its length is then 1. */
 static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
                       struct tensor *out)
 {

@@ -11,7 +11,7 @@
  *   5          half of the rows, scattered
  *   7          the last two rows
  *   8 to 22    15, 16, 17, 31, 32, 33, … 257 rows
- *   others     none; but the last query, and queries next to a power of two, select one row or two
+ *   others     none; but the last query, and queries with an index near a power of two, select one row or two
  *
  * In the second set of values, queries 0 and 4 are exchanged, so that the first query sees fewer rows than others. No
  * query selects row 7, 15, 23, …, except that query 1 selects row 7. In the table, "all rows" means all rows except
@@ -31,7 +31,7 @@
  *
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
  * first element of every key is a multiple of 1/128 from 1/2 to 1. The first element of the query is so far below 0
- * that every logit is below -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
+ * that every logit is at most -65536. A reference may use -10000 as the logit of masked keys or as the initial maximum.
  * As -10000 exceeds every logit of a deep query, the output of such a reference is wrong. The logits of two keys are
  * equal or differ by at least 512, so only the keys with the largest logit have a weight. The rounding errors of a
  * reference that scales the query instead of the logits therefore do not change the weights. If the dtype of the
@@ -66,7 +66,7 @@ struct attention_recipe {
 	int part;            /* 0: first part of queries or keys; 1: second part, or values */
 	int bits;            /* number of fraction bits of an element; the dtype represents this many bits exactly */
 	int loud;    /* lone keys and their values are multiplied by 2^loud */
-	int is_key;  /* is this a tensor of keys? Then only the element of a lone key with index 1 is multiplied. */
+	int is_key;  /* is this a tensor of keys? In a lone key, only the element with index 1 is multiplied. */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
 	 * pointer is NULL, every row is used. */
 	const uint8_t *used;

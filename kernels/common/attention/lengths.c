@@ -6,9 +6,9 @@ struct length {
 
 enum { PARTS = 14 };
 
-/* How many sequences a case with a list has. PARTS_ONLY: sequence 0 and one sequence for each part of the list. BLOCK:
- * attention_block(). PAST_BLOCK: attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block(), but of the sequences
- * after the parts, only the last one has keys. */
+/* How many sequences a case with a list of lengths has. PARTS_ONLY: sequence 0 and the sequences whose lengths are in
+ * list.part. BLOCK: attention_block(). PAST_BLOCK: attention_past_block(). BLOCK_WITHOUT_KEYS: attention_block(), but
+ * of the sequences after those in list.part, only the last one has keys. */
 enum sequences { PARTS_ONLY, BLOCK, BLOCK_WITHOUT_KEYS, PAST_BLOCK };
 
 /* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. Unless `sequences` is
@@ -109,7 +109,8 @@ static const struct list lists[LISTS] = {
     [LIST_MANY_PREFILL] = {false, BLOCK, 2, {{{2, 5}, {0, 4}}, {{0, 4}, {2, 5}}}, {1, 33}},
 };
 
-/* The lengths of a sequence b that follows the parts of a list and may have keys (part_of): row (b - 1) % LATER. */
+/* The lengths of the sequences that follow those in list.part and may have keys (part_of). Sequence b has the lengths
+ * later[…][(b - 1) % LATER]. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {1, 2}, {1, 2}},
                                                           {{1, 0}, {1, 2}, {1, 1}, {1, 2}}};
@@ -180,8 +181,9 @@ static int64_t up_to_block(int64_t number, int64_t rest)
 
 /* Returns the totals of a case with `batch` sequences. The lengths of sequences 1, 2, … have different sums in the two
  * sets of input values. A total is the larger of these two sums, plus the smallest length that sequence 0 may have. If
- * sequence 0 is the only sequence, it has at least two pages. If entries are keys, or pages of one key, a case with many
- * sequences has more of them: a multiple of 256, or one more than a multiple. */
+ * sequence 0 is the only sequence, it has at least two pages. If page_size is 1, and more sequences follow those in
+ * list.part, the number of entries is rounded up to a multiple of 256 or, with PAST_BLOCK, to one more than a
+ * multiple. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};

@@ -6,23 +6,23 @@
  * If a length is a multiple of 16, 32, 64, 128, 256 or 512 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
- *   BLOCKS  Numbers of keys around every block size. One sequence has more than 2048 keys (latent heads: 4096). Some
- *           sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
+ *   BLOCKS  The numbers of keys are around every block size. One sequence has more than 2048 keys (latent heads: 4096).
+ *           Some sequences have no keys, no queries, neither keys nor queries, one key, or as many keys as queries. In
  *           prefill, the numbers of queries are also around block sizes, up to 128. With latent heads, these numbers
  *           are at most 64, because each pair of a query and a key then costs ten times as much. The number of
- *           sequences is attention_past_block(). After the first 14 sequences, the last sequence and sequences whose
- *           index is next to a power of two have at most two queries and two keys. All others have one query and no
+ *           sequences is attention_past_block(). After the first 14 sequences, the last sequence and most sequences
+ *           whose index is near a power of two have at most two queries and two keys. All others have one query and no
  *           key, which keeps the case fast. In the second set, the first and the last sequence are exchanged: the
  *           longest sequence is the last, and the first one has fewer keys than most.
- *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
- *           cases, sequence 0 has 1025 queries in the first set, and the last sequence has 512 in the second set. This
- *           sequence has one more key than queries. Its queries take most of the case's time, so only the first set has
- *           more than 1024 of them; 2049 queries would take four times as long. Sequence 1 has queries but no keys. It has so many
- *           queries that the last sequence begins after query 2048 of the case. In cases without a mask, this
- *           sequence has few keys, and 2049 queries in the first set and 2048 in the second. The number of sequences is
- *           attention_block(). After the first few sequences, only the last one has keys. As in BLOCKS, the first and the
- *           last sequence are exchanged in the second set.
- *   MANY    attention_block() sequences, all of which have few queries and keys, as in BLOCKS.
+ *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. One
+ *           sequence is long: sequence 0 in the first set and, as in BLOCKS, the last sequence in the second set. In
+ *           causal cases, the long sequence has 1025 queries (second set: 512) and more keys than queries. Its queries
+ *           take most of the case's time, so only the first set has more than 1024 of them; 2049 queries would take
+ *           four times as long. Sequence 1 has no keys, but so many queries that the last sequence begins after the
+ *           first 2048 queries of the case. In cases without a mask, the long sequence has few keys and 2049 queries
+ *           (second set: 2048). The number of sequences is attention_block(). After the first few sequences, only the
+ *           last one has keys.
+ *   MANY    attention_block() sequences, each with few queries. As in BLOCKS, most sequences have no key.
  *
  * In CHUNK and MANY_PREFILL, the total number of queries is a multiple of the number of sequences. In BLOCKS, the total
  * number of queries is one more than a multiple of attention_block(). */
@@ -64,9 +64,8 @@ struct attention_totals {
 	bool decode; /* whether every sequence has exactly one query */
 };
 
-/* Returns the number of sequences of a case with as many sequences as kernels usually process in one block: 256, or
- * fewer if a query has many or large heads. `row` is the number of elements in the output of one query (heads times
- * value dim). */
+/* Some cases have as many sequences as kernels usually process in one block. Returns this number: 256, or fewer if a
+ * query has many or large heads. `row` is the number of elements in the output of one query (heads times value dim). */
 int64_t attention_block(int64_t row);
 
 /* Returns the number of sequences of another case with many sequences: 513 if attention_block is 256 and `row` is not
@@ -87,8 +86,8 @@ enum attention_list attention_list_of(const struct attention_totals *totals);
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 
-/* Returns true for the second set of a BLOCKS list. The caller must then exchange the lengths of the first and the last
- * sequence, so that the longest sequence is the last one, and the first one has few keys. */
+/* Returns true for the second set of a BLOCKS or CHUNK list. The caller must then exchange the lengths of the first and
+ * the last sequence, so that the longest sequence is the last one, and the first one has few keys. */
 bool attention_list_ends_long(enum attention_list list, enum op_contents contents);
 
 #ifdef __cplusplus

@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-/* ATTENTION_PAGE is the maximum page size. A tensor has at most 2^48 bytes, so kv_indices has less than 2^47 pages, and
- * the number of keys fits in 64 bits. */
+/* ATTENTION_PAGE is the maximum page size. A tensor has at most 2^48 bytes, so kv_indices has fewer than 2^47 elements,
+ * and the number of keys fits in 64 bits. */
 enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
 /* The variants that op.match of every attention family can return. dsa_paged has a third variant. */
@@ -39,8 +39,8 @@ struct attention_roles {
 	int kv_indptr;     /* offsets of each sequence's entries in kv_indices; without pages, offsets of key rows */
 	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
 	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
-	int sparse;        /* [queries, keys per query] row numbers of keys, -1: no row; cases with this input have no
-			    * sequences */
+	int sparse;        /* [queries, keys per query] row numbers of keys; an element of -1 is no key; cases with this
+			    * input have no sequences */
 	int output, lse;
 };
 

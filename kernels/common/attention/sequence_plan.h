@@ -16,12 +16,11 @@
  *
  * In decode, every sequence has one query, roles 1 and 3 are as above, and all other sequences are plain.
  *
- * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences 2, 3 and 4, and every
- * eighth sequence after each of them, share the first pages of sequence 0, and thus also those of their neighbours.
- * Pages are in random order, and some are unused. If the axes are too short for the lengths in the table above, all
- * sequences are plain. With a causal mask, a sequence with keys has at least as many keys as queries, because
- * definitions disagree about the output of a query from which the mask hides every key. Only the axes of a workload can
- * make this impossible. */
+ * The last page of a sequence is partly filled, except in sequences with b % 8 == 4. Sequences with b % 8 from 2 to 4
+ * have their first pages in common with sequence 0, and thus also with each other. Pages are in random order, and some
+ * are unused. If the axes are too short for the lengths in the table above, all sequences are plain. With a causal
+ * mask, a sequence with keys has at least as many keys as queries, because definitions disagree about the output of a
+ * query from which the mask hides every key. Only the axes of a workload can make this impossible. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_SEQUENCE_PLAN_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_SEQUENCE_PLAN_H
 

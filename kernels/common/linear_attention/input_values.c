@@ -38,8 +38,9 @@
  * cases, it is the number of tokens of each sequence. The total modulo 8 determines which switches, such as
  * beta_sigmoid, are on (recurrence_scalar). One small case has more than one chunk of 64 tokens, and lacks the optional
  * initial state. In the medium cases, the number of tokens is a multiple of 256, or one more than a multiple. One
- * sequence has 1025 tokens: references have blocks or tables for up to 1024 tokens, and pass the state from one whole
- * chunk to the next. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * sequence has 1025 tokens, because references have blocks or tables for up to 1024 tokens, and because errors are
+ * possible where they pass the state from one whole chunk to the next. recurrence_fill_offsets sets the lengths of
+ * packed sequences. */
 enum { PRESETS = 4, BLOCK = -1, PAST_BLOCK = -2 }; /* the results of recurrence_block and recurrence_past_block */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -122,7 +123,7 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 	}
 }
 
-/* Returns the factor by which atol of a state is multiplied because sequences are long. */
+/* Returns the factor by which long sequences increase the atol of states. */
 static double drift_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
 	enum { FREE = 512, MOST = 2048 };

@@ -13,8 +13,8 @@
  *              is then near 5/4, or near 1 if beta is doubled. If (token + head) % 8 is 4, one element of the row is a
  *              spike: it is 15/16 of the usual norm, and the others are a quarter of what they are in other rows.
  *              Without the delta rule and without normalisation, the spike is 3/2. (With a spike of 4, the rounding
- *              errors of gates exceed the bounds.) A reference that clamps the elements of a key to a smaller range
- *              gives wrong results.
+ *              errors of gates would exceed the bounds.) A reference that clamps the elements of a key to a smaller
+ *              range gives wrong results.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote. If the reference normalises q,
  *              rows of q are multiplied by 1, 2 and 4 in turn (second set: 1, 32 and 1024). As an exception, a row is
@@ -24,12 +24,12 @@
  *   v          uniform on [-1, 1) (second set: [-64, 64)), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) (second set: [-32, 32)). A reference that clamps v, a state or an output to a
  *              smaller range gives wrong results
- *   g, g_gamma as a logarithm: most values of g are between a "least gate" and 0. For (head + key) % 4 = 0, 1, 2, 3,
- *              the least gate is -1/16, -2, -1/256, -1/2 (second set: -2, -1/256, -1/2, -1/16). The result of a long
- *              sequence then depends on early tokens, late tokens and the initial state. g_gamma is between the least
- *              gate and half of it (second set: between four and eight times the least gate). If (5 * token + head + 3
- *              * key) % 16 is 3, g is 0, and nothing is forgotten. If (5 * token + head + 3 * key) % 16 is 11, g is 6
- *              times (second set: 16 times) the least gate. Sums of g over 64 tokens then fall below -88, where
+ *   g, g_gamma as the logarithm of the decay: most values of g are between a "least gate" and 0. For (head + key) % 4 =
+ *              0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 (second set: -2, -1/256, -1/2, -1/16). The result
+ *              of a long sequence then depends on early tokens, late tokens and the initial state. g_gamma is between
+ *              the least gate and half of it (second set: between four and eight times the least gate). If (5 * token +
+ *              head + 3 * key) % 16 is 3, g is 0, and nothing is forgotten. If (5 * token + head + 3 * key) % 16 is 11,
+ *              g is 6 times (second set: 16 times) the least gate. Sums of g over 64 tokens then fall below -88, where
  *              exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus is curved
  *              (second set: [-7, -2), as in models). In heads 1, 5, …, dt_bias is between -1/4 and 1/4. (In the second
@@ -38,17 +38,17 @@
  *              forget so slowly that a reference that uses x instead of softplus(x) fails. For head % 4 = 0, 1, 2, 3,
  *              A_log is near -3, -1, 1/2, -5 (second set: 5/2, -7, 0, -2)
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
- *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log is within 1/2 of 0 (second set: of 5/2 and -2
- *              in turn). The arguments of the sigmoid are thus at both of its ends and in its middle.
+ *              dt_bias is uniform on [-2, 2) (second set: [-8, 8)); A_log differs by at most 1/2 from 0 (second set:
+ *              from 5/2 and -2 in turn). The arguments of the sigmoid are thus at both of its ends and in its middle.
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 * token + head) % 16. For some other values of (5 *
  *              token + head) % 16, beta is 1 or more, but so small that 1 - beta |k|^2 is above -1: beta is in [1, 2)
  *              if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1. If the operation
  *              doubles beta, no beta is above 1. If the operation applies a sigmoid to beta, the logits of beta are
  *              uniform on [-4, 4), but for some values of (5 * token + head) % 16 they are 0, -16 or 16 (second set: 0,
  *              -32 or 32). In the second set of the smallest cases, these logits are uniform on [0, 1). A reference
- *              that takes such values for betas without a sigmoid then fails. Of every 64 tokens of the batch, token 37
- *              writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied to
- *              beta).
+ *              that treats such logits as betas, without a sigmoid, then fails. Of every 64 tokens of the batch, token
+ *              37 writes nothing, but still reads and forgets: its beta is 0 in every head (-32 if a sigmoid is applied
+ *              to beta).
  *
  * A gate below -10 multiplies the state by less than 2^-14. If a reference replaces gates below -10 by -10, its error
  * therefore exceeds the bound only if the state is huge. If gates can be below -10, some heads have a huge state
@@ -269,14 +269,15 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns true if a row of q or of k has a spike. `turn` is token + head. Rows with similar keys and rows of gradient cases
- * have none. */
+/* Returns true if a row of q or of k has a spike. `turn` is token + head. Rows with similar keys and rows of gradient
+ * cases have no spike. */
 HOST_DEVICE static inline bool recurrence_has_spike(bool is_key, int64_t turn)
 {
 	return turn % 8 == (is_key ? 4 : 2);
 }
 
-/* Returns element `at` of a row of `dim` elements with a spike. `value` is the element of the same row without one. */
+/* Returns element `at` of a row of `dim` elements with a spike. `value` is the element of the same row without a
+ * spike. */
 HOST_DEVICE static inline float recurrence_spiked(float spike, int64_t turn, int64_t at, int64_t dim, float value)
 {
 	if (at != turn / 8 * 7 % dim)
@@ -284,8 +285,8 @@ HOST_DEVICE static inline float recurrence_spiked(float spike, int64_t turn, int
 	return value < 0 ? -spike : spike;
 }
 
-/* Returns the level of a kind of gates: most gates of the kind are between -2^level and 0, and a few are several times
- * lower. In the first set of values, the kind of the gates of a head and key is head + key. */
+/* Returns the level of a kind of gates: most gates of the kind are between -2^level and 0, and a few are -6 * 2^level
+ * or -16 * 2^level. In the first set of values, the kind of the gates of a head and key is head + key. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;

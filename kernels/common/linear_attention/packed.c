@@ -19,7 +19,8 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 	*eighths = (int)lround(wanted * ldexp(8, -*exponent));
 }
 
-/* The lengths of the first sequences in tokens, minus 1. All later sequences have one token. */
+/* Each list contains the number of tokens minus 1 of each of the first LISTED sequences. All later sequences have one
+ * token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
 		     many[CONTENTS_COUNT][LISTED] = {{1023, 0, 63, 15}, {127, 0, 15, 1024}};

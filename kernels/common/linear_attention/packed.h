@@ -19,9 +19,9 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
  * need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
-/* Returns the number of sequences of a case with as many sequences as kernels usually process in one block: 256 if 257
- * states of `elements` elements have at most 17 Mi elements together, 128 if 129 states have at most 136 Mi elements
- * together, otherwise 64. */
+/* Some cases have as many sequences as kernels usually process in one block. Returns this number. A state has
+ * `elements` elements. The number is 256 if 257 states have at most 17 Mi elements in total, 128 if 129 states have at
+ * most 136 Mi elements in total, otherwise 64. */
 int64_t recurrence_block(int64_t elements);
 
 /* Returns the number of sequences for another case with many sequences: 513 if states are small, otherwise one more

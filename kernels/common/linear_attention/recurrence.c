@@ -136,8 +136,8 @@ static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind
 	}
 }
 
-/* Divides each element of a row by a norm over the heads of the token. The norm of element i is the root of the sum of
- * the squares that element i has in all heads. */
+/* Divides each element of a row by a norm over the heads of the token. The norm of element i is the root of a sum over
+ * all heads: the sum of the squares of element i. */
 static void normalise_over_heads(const struct tensor *rows, int64_t heads, int64_t first, int64_t dim, double *out)
 {
 	for (int64_t i = 0; i < dim; i++) {

@@ -5,9 +5,8 @@
 
 #include "kernels/common/linear_attention/roles.h"
 
-/* The mistakes that the oracle computes itself. The mistakes before RECURRENCE_SOFTPLUS change the step of the
- * recurrence. RECURRENCE_SOFTPLUS and all later mistakes change how the values of a token are computed from the
- * inputs. */
+/* The mistakes that the oracle simulates. The mistakes before RECURRENCE_SOFTPLUS change the step of the recurrence.
+ * RECURRENCE_SOFTPLUS and all later mistakes change how the values of a token are computed from the inputs. */
 enum recurrence_mistake {
 	RECURRENCE_NO_MISTAKE,
 	RECURRENCE_RECALL_FIRST,   /* the delta rule reads the state before the decay */
@@ -66,15 +65,16 @@ enum recurrence_mistake {
 	RECURRENCE_K_NORMALISED,
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
-	/* Each of these mistakes changes one step: the normalisation of q and k, the sigmoid of beta, or the doubling
-	 * of beta. The mistake omits the step if the operation includes it, and adds the step otherwise. */
+	/* Each of the next three mistakes changes one step: the normalisation of q and k, the sigmoid of beta, or the
+	 * doubling of beta. The mistake omits the step if the operation includes it, and adds the step otherwise. */
 	RECURRENCE_OTHER_L2NORM,
 	RECURRENCE_OTHER_SIGMOID,
 	RECURRENCE_OTHER_DOUBLED,
 	RECURRENCE_DOUBLED_FIRST, /* beta is doubled before the sigmoid */
 	RECURRENCE_BETA_BY_VALUE, /* a sigmoid is applied to beta if any beta is outside [0, 1] */
 	RECURRENCE_RAW_BETA, /* only gdn */
-	/* RECURRENCE_NORM(kind, rows) is the number of a mistake in the normalisation of q, of k, or of both. */
+	/* From here on, the numbers are RECURRENCE_NORM(kind, rows): mistakes in the normalisation of q, of k, or of
+	 * both. */
 	RECURRENCE_NORMS
 };
 enum recurrence_norm {
@@ -118,7 +118,7 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim);
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out);
 
 /* Returns true if the mistake can change the result for some values of the definition's scalars. If it cannot, the
- * oracle does not compute the mistake. */
+ * oracle does not simulate the mistake. */
 bool recurrence_has(const struct recurrence_work *w);
 
 /* Returns g, the logarithm of the decay, for the gate x with its bias and the element a_log of A_log: -e^a_log

@@ -53,7 +53,8 @@ static int *place_of(struct recurrence_roles *roles, const struct op_arg *input,
 		return &roles->dt_bias;
 	if (match_contains(input->name, "gamma"))
 		return &roles->gamma;
-	/* Only these names match. An input with another name, such as alpha or decay, is perhaps not a logarithm. */
+	/* Only these names match. An input with another name, such as alpha or decay, may contain the decay itself, not
+	 * its logarithm. */
 	if (is(input, "g", "gk"))
 		return &roles->gate;
 	if (is(input, "beta", "b"))

@@ -36,7 +36,7 @@ struct recurrence_roles {
 	int q, k, v;        /* q and k: [T, H_q, K]; v: [T, H_v, V] */
 	int gate;           /* [T, H_v], or [T, H_v, K] */
 	int gamma;          /* [H_v] */
-	int a_log, dt_bias; /* a_log: [H_v]; dt_bias: [H_v] or, with a gate [T, H_v, K], [H_v, K] or [H_v * K] */
+	int a_log, dt_bias; /* a_log: [H_v]; dt_bias: [H_v]; if the gate is [T, H_v, K]: [H_v, K] or [H_v * K] */
 	int beta;           /* [T, H_v] */
 	int state;          /* [sequences, H_v, K, V]; an absent state is zeros */
 	int cu_seqlens;     /* [sequences + 1] offsets of each sequence's tokens */

@@ -34,9 +34,9 @@ extern "C" {
 /* The variants that rms_match returns. */
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
-/* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, all except the last get the length 4. The last one gets the length with which the product of these
- * lengths is `rows`. If a var axis does not occur in any activation, its length is 1. */
+/* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several of the
+ * other axes are var, the last of them gets the length with which the product of all axes except the columns is `rows`.
+ * The others get the length 4. If a var axis does not occur in any activation, its length is 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is the
@@ -50,7 +50,7 @@ struct rms_parts {
 	int mistake; /* op_case.mistake: a value of enum rms_mistake */
 };
 
-/* The mistakes in rms_mistakes that the oracle computes itself. */
+/* The mistakes in rms_mistakes that the oracle simulates. */
 enum rms_mistake { RMS_NO_MISTAKE, RMS_EPS_OUTSIDE, RMS_SUM, RMS_VARIANCE, RMS_ROUNDED_SUM };
 extern const struct op_mistake rms_mistakes[];
 

@@ -13,8 +13,9 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
-/* Returns true if an activation is float16. The inputs of such a case are chosen so that sums and squares are in the
- * range of float16, and the smallest elements have its full precision. */
+/* Returns true if an activation is float16. The inputs of such a case are chosen so that all sums of hidden state and
+ * residual are in the range of float16, and every row is scaled by at least 2^-13, above the subnormal numbers of
+ * float16. */
 static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
 {
 	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;
@@ -63,8 +64,8 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.exact = rms_is_exact(c);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.has_residual = roles.residual >= 0 && (c->absent >> roles.residual & 1) == 0;
-	/* `least` is larger in float16, where numbers below 2^-14 are subnormal and have fewer than 11 bits. For other
-	 * dtypes, x^2 must be a normal number in float32. */
+	/* `least` is larger in float16, where numbers below 2^-14 are subnormal and have fewer than 11 significant
+	 * bits. For other dtypes, x^2 must be a normal number in float32. */
 	f.huge = half ? 14 : 20;
 	f.least = half ? -13 : -40;
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);

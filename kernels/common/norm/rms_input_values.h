@@ -71,7 +71,7 @@ struct rms_recipe {
 	int tiny;	   /* exponent of the scale of the tiny rows 0 and 7 */
 	int huge;	   /* exponent of the scale of the huge row 3 */
 	int least;	   /* smallest exponent at which the dtype has full precision */
-	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
+	int spikes;	   /* number of spikes in each row from RMS_SPIKE_ROW on */
 	int spike, single; /* log2 of the magnitude of a spike; `single` is for rows with only one spike */
 	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: the residuals of spikes are noise */
 	int weight_bits; /* number of fraction bits of a weight */

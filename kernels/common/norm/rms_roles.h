@@ -13,7 +13,7 @@ extern "C" {
 /* Indices of the problem's inputs and outputs; -1: the problem has no such input or output. */
 struct rms_roles {
 	int hidden, residual, weight, eps; /* eps: the epsilon as a Python scalar */
-	int output, updated;		   /* updated: hidden + residual, rounded to the output's dtype */
+	int output, updated;		   /* updated: hidden + residual, rounded to the dtype of this output */
 };
 
 /* Finds roles by shape. If shapes are ambiguous (two activations, two outputs, or activations of rank 1), names

@@ -3,7 +3,7 @@
 - scheduler.py chooses the worker for each request, and handles deaths of workers
 - worker_process.py: one `reftest work` as a child process
 - coordinator.py: the main loop, which sends requests, receives answers, and stores their verdicts in the cache
-- fleet.py: the workers of a fleet, by name
+- fleet.py: the common part of all kinds of fleets, which knows the workers by name
 - local_fleet.py: workers that are children of this process
 - ray_fleet.py: workers that are actors of a Ray cluster; the only file that imports ray
 - __main__.py: the command line

@@ -77,7 +77,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # add options with which `reftest work` has this case
+        elif name == "--case":  # add the options with which `reftest work` plans this case, too
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []

@@ -1,4 +1,4 @@
-"""fleet - the workers of a fleet, by name.
+"""fleet - the common part of all kinds of fleets, which keeps the workers of a fleet by name.
 
 The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements four methods:
 `_open` starts a worker, `_close` ends a worker, send() sends a request, and events() returns answers."""

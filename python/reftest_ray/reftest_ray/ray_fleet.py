@@ -43,7 +43,7 @@ class RayFleet(Fleet):
         ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
-        self.calls = {}  # {pending call: (worker, request number)}; with number None, the call gets the worker's facts
+        self.calls = {}  # {pending call: (worker, request number, or None if the call returns the worker's facts)}
         super().__init__(count)
 
     def _open(self, name):
@@ -58,7 +58,7 @@ class RayFleet(Fleet):
         while not ready and self.calls:
             calls = list(self.calls)
             ready, _ = ray.wait(calls, num_returns=1, timeout=WAIT_S, fetch_local=False)
-            if ready:  # the call above returned one ready call; this one returns all
+            if ready:  # ray.wait above returned at the first finished call; now get all finished calls
                 ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
         return [event for event in map(self._event, ready) if event is not None]
 

@@ -141,7 +141,7 @@ class Scheduler:
             self._queue(request)
 
     def die(self, name):
-        """Handles the death of a worker. Returns the cases that are now crashed."""
+        """Handles the death of a worker. Returns the cases that now count as crashed."""
         crashed = []
         for request in self.workers.pop(name).running.values():
             for case in request.cases:

@@ -3,7 +3,7 @@
 # beside the verdict, and stores them. The verdicts are the same as those of `verify`. `bench` does not store verdicts,
 # and the measured calls do not change them.
 . "$(dirname "$0")/../harness.sh"
-# To test latencies, reftest starts its own interpreters, as it does for users.
+# For the latencies, reftest starts its own interpreters, as it does for users, and not those that the tests share.
 runner=${REFTEST_RUNNER:-} provider=${REFTEST_PROVIDER:-}
 own_interpreters
 export REFTEST_PYTHON="$python"

@@ -2,8 +2,9 @@
 # A reference may depend on more than its source, its inputs and torch: on a file, a module, an environment variable,
 # the clock or another library. The verdict of such a reference is not stored, because reftest would not notice a change
 # of the file or the module, for example. Therefore the reference is verified in every run. Before a reference runs,
-# reftest searches its source for suspicious words, which show that the reference may depend on more. (The unit test
-# test_pool_references tests that reftest also detects the files that Python opens.)
+# reftest searches its source for suspicious words, such as `open`. They show that the reference may depend on something
+# other than its source, its inputs and torch. (The unit test test_pool_references tests that reftest also detects the
+# files that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
@@ -23,8 +24,8 @@ changes() {
 	expect_status norm failed numeric
 }
 
-# References can only read files that belong to the system or to the interpreter. The system's files include those in
-# the folders of shared libraries.
+# References can only read files that belong to the system or to the interpreter. Folders of shared libraries belong to
+# the system, so LD_LIBRARY_PATH lets references read $work/visible.
 mkdir "$work/visible"
 export LD_LIBRARY_PATH="$work/visible"
 
@@ -42,8 +43,8 @@ def run(hidden_states, weight):
 $norm
 P
 
-# The reference imports a module outside the dataset. Python writes no byte code for the module, because byte code would
-# hide an edit within the same second.
+# The reference imports a module outside the dataset. The reference disables byte code. Otherwise Python could run old
+# byte code of the module after an edit within the same second.
 echo 'EPS = 1e-6' >"$work/visible/helper.py"
 changes "$work/visible/helper.py" 'EPS = 1e-1  # another' "'import sys'" <<P
 import sys

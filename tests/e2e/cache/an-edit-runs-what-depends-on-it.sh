@@ -81,7 +81,7 @@ expect_ran 1
 expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000002']['cached'] is False"
 reverted
 
-# A description counts if it says whether an operation works in place.
+# If an edited description says something else about whether the operation works in place, the cases run again.
 page=definitions/page/append_paged_kv_cache_kv8_d128_ps1.json
 given append_paged_kv_cache_kv8_d128_ps1
 verify append_paged_kv_cache_kv8_d128_ps1
@@ -92,7 +92,7 @@ verify append_paged_kv_cache_kv8_d128_ps1
 expect_exit 1
 expect_status append_paged_kv_cache_kv8_d128_ps1 failed mutated_input
 
-# The order of the inputs counts if an input is passed by position.
+# If an input is passed by position, the cases run again after the order of the inputs has changed.
 mkdir -p definitions/gemm
 cat >definitions/gemm/by_place.json <<'J'
 {"name": "by_place", "op_type": "gemm", "description": "C = A B^T.",

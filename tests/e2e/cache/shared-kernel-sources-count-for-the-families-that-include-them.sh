@@ -95,8 +95,8 @@ for file in kernels/core/compare_tensors.cu workers/pool/reference_environment.c
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The checker's digest also covers each of the files below: verdict_files, the list of the files from which this digest
-# is computed, contains them.
+# The checker's digest also covers each of the files below. They are in verdict_files, the list of the files from which
+# this digest is computed.
 for file in kernels/core/compare_tensors.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
@@ -105,7 +105,7 @@ done
 
 # tools/generate.sh must stop with an error if a source in its list does not exist. Otherwise, the digests would
 # silently lack a source file that was moved.
-expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
+expect_stop() { # expect_stop PATTERN FILE…: expects an error, because without the FILEs no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1
 	shift

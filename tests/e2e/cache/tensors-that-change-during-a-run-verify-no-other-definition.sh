@@ -1,8 +1,9 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build. The tensors of a definition are replaced while
-# its reference runs. No verdict is stored for the case that runs, or for a second workload line with the same tensors.
-# Another definition has the same subject digest and its own copy of the tensors, which does not change. The case of
-# this other definition runs and reuses no verdict.
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# The tensors of a definition are replaced while its reference runs. No verdict is stored for the case that runs, or for
+# a second workload line with the same tensors. Another definition has the same subject digest (the digest of everything
+# that a verdict is about, such as the reference and the tensors). It has its own copy of the tensors, which does not
+# change. Its case runs and reuses no verdict.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 # `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, the first

@@ -4,7 +4,8 @@
 # A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run, although the
 # launcher's file is unchanged. Verdicts of another version of torch must not be accepted, even if stat shows no change
 # of the launcher. A verdict is stored under the version of torch that ran the reference, even if another version was
-# reported before. The same holds for the version of Python. Without a launcher, the interpreter is started only once to find its version of torch.
+# reported before. The same holds for the version of Python. Without a launcher, the interpreter is started only once to
+# find its version of torch.
 . "$(dirname "$0")/../harness.sh"
 program=$build/tests/faults/interpreter # a program that imitates Python, and reports the torch of $REFTEST_FAKE_TORCH
 [ -x "$program" ] || fail "there is no $program: make unit-tests builds it"

@@ -4,7 +4,7 @@
 # bytes, even if the file changes while references run. The file's timestamps may not show such a change, because a
 # write to a dirty page of a mapping does not change them. If the reference passes with one content of the file and
 # fails with another, the verdict "passed" is never stored for the content with which it fails. If the file changes
-# during the run, reftest never blames the reference with the message that it changed its inputs.
+# during the run, reftest never reports that the reference changed its inputs.
 
 # The test needs a page that stays dirty. On a disk, the kernel may write the page back, and then the next write to the
 # page changes the file's timestamps. In tmpfs, no page is written back. Therefore the test uses /dev/shm if programs
@@ -92,7 +92,8 @@ expect_exit 1
 expect_status norm failed numeric
 expect "not c['norm', 'workload:tensors']['cached'] and c['norm', 'workload:last']['status'] == 'passed'"
 
-# Now the tensors count as large, so reftest reads them twice. The file changes between the two reads.
+# Now the tensors count as too large to be kept in memory while the reference runs, so reftest reads them twice. The
+# file changes between the two reads.
 rm -r .reftest "$work/go-4"
 REFTEST_KEPT_INPUTS=0
 export REFTEST_KEPT_INPUTS

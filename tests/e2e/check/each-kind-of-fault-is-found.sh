@@ -120,7 +120,7 @@ def first(key, value):
 
 EVALUATION = lambda key, value: lambda lines: lines[0]["evaluation"].update({key: value})
 
-# name: (plant, severity, topic, path, line or None, text of the message)
+# name: (function that plants the fault, severity, topic, path, line (0: any, None: none), text of the message)
 FAULTS = {
     "schema": (lambda: edit(NORM, '"bfloat16"', '"bfloat17"'), "error", "definition", NORM, 0, "bfloat17"),
     "json": (lambda: edit(NORM, "{", "["), "error", "definition", NORM, 2, "expected"),

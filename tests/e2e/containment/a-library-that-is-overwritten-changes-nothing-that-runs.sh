@@ -1,9 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks what a reference can access.
-# A process overwrites the kernels library in place during a run. The main process, its judges and the judges that it
-# starts later still use the library with which the run began. A later run does not load the changed library, even if
-# only one byte of it differs. Otherwise, a changed library could compute verdicts that still count after the library is
-# restored.
+# A process overwrites the kernels library in place during a run. The main process and its judges (the processes that
+# compare outputs) still use the library with which the run began. This includes judges that start after the change. A
+# later run does not load the changed library, even if only one byte of it differs. Otherwise, a changed library could
+# compute verdicts that still count after the library is restored.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir "$work/libraries"

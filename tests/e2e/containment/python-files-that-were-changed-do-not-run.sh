@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: the test checks which script an interpreter runs.
 # A Python file of reftest does not run if it has changed since the build. The test changes runner.py, gradients.py,
-# provider.py and two files of python/libraries/, one at a time. The test also checks that the provider starts before
-# the first runner of references.
+# provider.py and two files of python/libraries/, one at a time. The test also checks that the provider (the process
+# that calls other libraries) starts before the first runner (a process that runs references).
 . "$(dirname "$0")/../harness.sh"
 
 mkdir -p "$work/tree/build"

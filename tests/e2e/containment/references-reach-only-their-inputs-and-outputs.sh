@@ -216,8 +216,8 @@ run verify peeks --alone --force --format json --device "$device" --sizes small 
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json
 
-# If the sandbox cannot mount anything, a reference sees all processes of the machine, also another runner, but can open
-# the memory of none of them. The two references run at the same time for some seconds.
+# If the sandbox cannot mount anything, a reference sees all processes of the machine, including the runners of other
+# references. But it cannot open the memory of any of them. The two references run at the same time for some seconds.
 define looks_around <<'P'
 import os
 import time

@@ -1,7 +1,7 @@
 #!/bin/sh
 # `extract` writes only definitions that pass, and reports those that fail. If the dataset has a definition of the same
-# name, `extract` says whether the references of both definitions behave alike. `--stats` counts the definitions that
-# the dataset has.
+# name, `extract` says whether the references of both definitions behave alike. `--stats` counts the definitions of the
+# dataset: all definitions, those with a test, those without a test, and those that are verified.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model "$work/tmp"
 export TMPDIR="$work/tmp"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # If no tag, name or description of a definition gives the epsilon or the RoPE theta, generated tests find the value
 # from the reference's outputs. A comment beside the constant in the generated file says where the value comes from. The
-# test compares the reference with a ground truth that uses this value. A reference that is wrong in anything other than
-# this value still fails.
+# generated test then compares the reference with a ground truth that uses this value. A reference that is wrong in
+# anything other than this value still fails.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given rmsnorm_h128 gemma_rmsnorm_h5376 layernorm_h768 rope_pos_ids_h32_kv8_d128 gdn_mtp_qk2_v4_d128_k_last
@@ -41,7 +41,7 @@ for figures in 'hit ratio 0\.[0-9]*, needed 1' 'max abs [^ ]*, mean abs [^ ]*, m
 done
 worst=$(grep -cE '^E +\[[0-9]+, [0-9]+\]  actual .*  expected .*  \|difference\| ' "$work/out")
 [ "$worst" -ge 5 ] || fail "a failure does not name five places"
-# The report of a failure shows one line of conftest.py, and no line longer than 100 columns.
+# The report of a failure names only one line of conftest.py, and none of the report's lines is longer than 100 columns.
 expectations=$((expectations + 2))
 [ "$(grep -c 'conftest.py:[0-9]' "$work/out")" = "$(grep -c '^FAILED ' "$work/out")" ] ||
 	fail "a failure shows more of conftest.py than the line of the test"

@@ -43,8 +43,8 @@ expect_exit 0
 do_git add .
 do_git commit -qm first
 
-# If a sparse checkout excludes all definitions of an op_type, the test file of the op_type is left unchanged, and only
-# `generate` mentions this file.
+# If a sparse checkout excludes all definitions of an op_type, the test file of the op_type is left unchanged.
+# `generate` reports this, and `verify` does not.
 only '!/definitions/gemm/'
 for how in --check ''; do
 	run generate $how
@@ -212,7 +212,7 @@ everything
 
 # While git holds index.lock, the index file is still the old one, and reftest waits without a message. If reftest did
 # not wait, it would read the old index during the sleep below, and fail. reftest waits at most ten seconds for a lock.
-# Therefore the test repeats the step if the machine was stalled for about as long.
+# Therefore the test repeats the step if it takes eight seconds or more on a busy machine.
 cp .git/index "$work/before"
 for _ in 1 2 3 4 5; do
 	cp "$work/before" "$work/index"

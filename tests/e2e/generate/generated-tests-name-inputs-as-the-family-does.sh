@@ -22,8 +22,8 @@ for path in sys.argv[1:]:
         definition = json.load(file)
     words = NAMES | STATES.get(definition["op_type"], {"initial_state": "h0"})
     names = {name: words.get(name, name) for name in definition["inputs"]}
-    # The twin of a definition lists each vector before the matrix that it belongs to. If names do not distinguish two
-    # vectors, the second one is the bias.
+    # The twin of a definition lists each vector before the matrix that it belongs to. If a weight and a bias cannot be
+    # told apart by their names, the family takes the second vector as the bias.
     order = sorted(names, key=lambda name: len(definition["inputs"][name]["shape"] or ()))
     definition["inputs"] = {names[name]: definition["inputs"][name] for name in order}
     definition["outputs"] = dict(reversed(definition["outputs"].items()))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Without reftest's kernels, generated tests run on simple inputs that are valid for each role, and compare the outputs
+# Without reftest's kernels, generated tests use simple inputs that are valid for the operation, and compare the outputs
 # with those of PyTorch and other installed libraries. Checks that need reftest's kernels are skipped with a reason. If
 # reftest's kernels are installed, a wrong result for empty tensors fails the test. In other edge cases the expected
 # result is only a convention, and a mismatch gives a warning.

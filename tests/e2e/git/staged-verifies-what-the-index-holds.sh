@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# --staged verifies git's index, whatever the working tree contains: partly staged files, renames, deletions,
-# intent-to-add, conflicts, tensors, LFS pointers. Stored verdicts are looked up by the hashes of the files in git's
-# index.
+# --staged verifies the contents of git's index, whatever the working tree contains. The test has partly staged files,
+# renames, deletions, files added with intent-to-add, conflicts, tensors and LFS pointers. Stored verdicts are looked up
+# by the hashes of the files in git's index.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 do_git() { git -c user.name=test -c user.email=test@localhost "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the table of other libraries' ground truths from a recorded run of verify on a GPU, and compares it with the
-# expected table. A case counts as an agreement of ground truths only if at least two of them computed outputs. A ground
-# truth that computed no outputs is listed with the reason.
+# expected table. If a library computed no outputs for a case, the case does not count as one in which this library
+# agrees with the other ground truths. The table gives the reason.
 . "$(dirname "$0")/../harness.sh"
 step=bench/providers.py
 data=$top/tests/data/providers

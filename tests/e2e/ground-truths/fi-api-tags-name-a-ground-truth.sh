@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tag `fi_api:` of a definition names a function of FlashInfer. On a GPU this function is a ground truth. In this
-# test, a module named flashinfer replaces the library, and the provider's table allows a CPU. Everything else runs as
-# on a GPU.
+# test, a module named flashinfer replaces the library, and the provider's table allows calls on a CPU. Everything else
+# runs as on a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend

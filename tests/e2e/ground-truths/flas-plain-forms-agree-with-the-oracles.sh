@@ -1,7 +1,8 @@
 #!/bin/sh
-# The oracles of linear attention agree with the plain PyTorch implementations (recurrent, chunked, parallel) and gates
-# of flash-linear-attention, within the bounds of each definition. flash-linear-attention tests its own kernels against
-# these implementations. If FLA gets gates and betas that are wrong by 2 %, no definition agrees.
+# The oracles of linear attention agree with flash-linear-attention (FLA), within the bounds of each definition. They
+# are compared with FLA's plain PyTorch implementations (recurrent, chunked, parallel), including those of the gates.
+# FLA tests its own kernels against these implementations. If FLA gets gates and betas that are wrong by 2 %, no
+# definition agrees.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 folder=

@@ -8,8 +8,8 @@ pytest_is_here # makes pytest available together with fla
 given gdn_prefill_qk2_v4_d128_k_last
 verify --backward --no-workloads --ground-truth all
 expect_exit 0
-# There are nine cases: cases of two sizes, a case without the state and a case whose scale is 0; a gradient case for
-# each of these four; and one case in float64.
+# There are nine cases. Four of them compare outputs: one for each of two sizes, one without the state, and one with the
+# scale 0. Each of these four has a gradient case. The ninth case runs in float64.
 expect "len(c) == 9 and all(case['status'] == 'passed' for case in c.values())"
 expect "all([w['name'] for w in case['witnesses']] == ([] if id[1].startswith('float64:') else ['fla', 'builtin']) for id, case in c.items())"
 expect "all(w['passed_over'] is None for case in c.values() for w in case['witnesses'])"

@@ -40,7 +40,7 @@ expect "'no single ground truth is the outlier: flashinfer and flashinfer_fa3 di
 # An output with NaN has an infinite margin, which is worse than every other margin.
 expect "[w.get('margin') for w in d['tiny_gemm__wrong__nan']['cases'][0]['witnesses']][1:] == ['inf', 0.0, None]"
 
-# The noise bound of a coarse ground truth is computed from the magnitudes of its outputs, and a NaN has no magnitude.
+# The error bound of a coarse ground truth is computed from the magnitudes of its outputs, and a NaN has no magnitude.
 # An output with NaN agrees with nothing, and the judge does not crash.
 expect_status tiny_gemm__nan_coarse__right failed ground_truths_disagree
 expect "$(message_of tiny_gemm__nan_coarse__right).startswith('flashinfer is the outlier')"

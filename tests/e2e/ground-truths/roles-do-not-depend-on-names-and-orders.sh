@@ -1,6 +1,7 @@
 #!/bin/sh
-# In each definition of the starter dataset, all roles and modes stay the same if the inputs are renamed and reordered,
-# and the outputs are reordered. EXPECTED and MODES are hand-written lists of the right roles and modes. These lists are
+# A role says what an input or output is in the operation, and a mode names a variant of the operation. In each
+# definition of the starter dataset, all roles and modes stay the same if the inputs are renamed and reordered, and the
+# outputs are reordered. EXPECTED and MODES are hand-written lists of the right roles and modes. These lists are
 # necessary, because a mistake in one of reftest's C tables, such as two swapped roles, has the same effect under every
 # name and in every order. Therefore the mistake would not show if the test only compared results of the C tables with
 # each other.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # examples/ is a dataset of operations that no op family knows. The ground truths of these operations are a file in
 # truths/, a solution, a chain of operations, and a function of FlashInfer. Each definition passes, and fails once a
-# mistake is planted. A module named flashinfer replaces the library, and the provider's table allows a CPU.
+# mistake is planted. A module named flashinfer replaces the library, and the provider's table allows calls on a CPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the library's place is taken on a CPU"
 cp -r "$top/examples/." .

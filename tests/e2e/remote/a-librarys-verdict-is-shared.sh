@@ -8,7 +8,7 @@
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm
 redis_begins
-# `elsewhere ARGUMENT…`: runs verify on the same dataset as another machine would, with an empty cache and
+# `elsewhere ARGUMENT…`: runs verify as another machine would: on a copy of the dataset, with an empty cache, and with
 # --cached-only.
 elsewhere() {
 	cd "$root"

@@ -83,8 +83,9 @@ verify --cached-only # all verdicts are on the remote
 expect_exit 0
 all=$(value "s['cases_cached']")
 
-# For each verdict, this remote needs more time than a run waits for a remote at its end. Nevertheless the remote must
-# not delay the run. With --fail-fast, the definitions keep their order, so the definition `waits` runs last.
+# To store a single verdict, this remote needs more time than a run waits for a remote after its last case. Nevertheless
+# the remote must not delay the run. With --fail-fast, the definitions keep their order, so the definition `waits` runs
+# last.
 before=$(value "len(d['tiny_gemm']['cases'])") # the number of cases that run first
 : >"$work/http.log"
 rm "$work/go" "$work/starts"

@@ -119,7 +119,8 @@ assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes=
 again = subprocess.run([reftest, "verify", "--last-failed", "--alone", "--device", "cpu", "--root", root], capture_output=True)
 assert b"no definition failed in its last run" in again.stderr, again.stderr
 
-# A request is cancelled while it runs. The server answers other requests meanwhile, and then verifies the next definition.
+# A request runs until it is cancelled. Meanwhile the server answers other requests. After the cancellation, it verifies
+# the next definition.
 definition["reference"] = "import torch\n\ndef run(**inputs):\n    while True:\n        pass\n"
 endless = call("verify_text", definition=json.dumps(definition), sizes="small")
 assert answer(request("ping"))["result"] == {}

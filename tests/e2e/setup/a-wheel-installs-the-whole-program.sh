@@ -7,8 +7,9 @@
 name=$(basename "$build")
 step='make wheel'
 [ "$name" = build ] || skip 'a wheel of a build with sanitizers needs their libraries'
-# Other tests run the program of this build at the same time, so make must not link it again. Therefore make builds
-# without CUDA (NVCC=) unless the build already contains the CUDA library.
+# Other tests run the program of this build at the same time, so make must not link it again. A new CUDA library would
+# make this necessary, because the program contains the digests of the libraries. Therefore make builds without CUDA
+# (NVCC=) unless the build already contains the CUDA library.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" $without_cuda PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \

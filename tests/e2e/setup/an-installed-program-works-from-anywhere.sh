@@ -5,8 +5,9 @@
 # and the shells look for them. `make uninstall` removes all installed files.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
-# Other tests run the program of this build at the same time, so make must not link it again. Therefore make builds
-# without CUDA (NVCC=) unless the build already contains the CUDA library.
+# Other tests run the program of this build at the same time, so make must not link it again. A new CUDA library would
+# make this necessary, because the program contains the digests of the libraries. Therefore make builds without CUDA
+# (NVCC=) unless the build already contains the CUDA library.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 make -s -C "$top" install BUILD="$name" SANITIZE="$([ "$name" = build ] || echo address,undefined)" $without_cuda \

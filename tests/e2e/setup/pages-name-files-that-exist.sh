@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every file that a page or a comment names exists in the tree. Every function that a table of docs/architecture.md
-# lists is in the file that the table gives. The test itself is tested with names that do not exist, which it must find.
+# lists is in the file that the table gives. The check itself is also tested: it must report names that do not exist.
 . "$(dirname "$0")/../harness.sh"
 cat >"$work/names.py" <<'END'
 import itertools

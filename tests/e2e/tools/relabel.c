@@ -86,8 +86,8 @@ struct named_cases {
 	struct arena *arena;
 };
 
-/* `context` has the name of a definition and a list of its cases (struct named_cases). Adds to this list the cases of
- * the definition to which the verdict in `record` belongs. */
+/* `context` has the name of a definition and a list of its cases (struct named_cases). If the verdict in `record` is
+ * the verdict of cases of this definition, adds these cases to the list. */
 static void collect(const struct verdict_line *record, int64_t left, void *context)
 {
 	struct named_cases *cases = context;

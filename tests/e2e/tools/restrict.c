@@ -67,7 +67,7 @@ static int refuse_namespaces(unsigned flags)
 	return install(filter, sizeof filter / sizeof *filter);
 }
 
-/* Refuses the system calls in `list`, and clone with a new namespace. */
+/* Refuses the system calls in `list`, and clone() if it would create a namespace. */
 static int refuse_as_containers_do(void)
 {
 	static const int list[] = {

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The reference runs three times in small cases, and twice in medium cases. In some families, it runs once in the last
-# medium case, or in each but the last: then these cases use the second and the first set of input values in turn. To
-# count the runs, the reference raises an exception at the second or third call with the same shapes.
+# The reference runs three times in small cases, and twice in medium cases. Two kinds of families are exceptions. In
+# families of the first kind, the reference runs only once in the last medium case. In families of the second kind, it
+# runs only once in each medium case except the last. These cases alternate between the second and the first set of
+# input values. To count the runs, the reference raises an exception at the second or third call with the same shapes.
 . "$(dirname "$0")/../harness.sh"
 loops=delta_rule_recurrent_qk_l2norm_h4_d64
 sets=gated_delta_rule_recurrent_h2_hv4_d64
@@ -14,7 +15,8 @@ raise_at() { # raise_at CALL DEFINITION INPUT OLD: OLD, the first statement of r
 raise_at 2 $loops q 'scale = scale or'
 raise_at 3 softmax_e256 logits 'return torch'
 raise_at 2 softmax_v128256 logits 'return torch'
-# Of the medium cases of $sets, only the last two have a scale above 1, and only in the second set.
+# In the last two medium cases of $sets, the scale is above 1 in the second set of input values. In all other sets of
+# the medium cases, it is at most 1.
 edit definitions/*/$sets.json '    scale = scale or' "    if scale > 1:\n        raise ValueError('second set')\n    scale = scale or"
 verify --no-workloads --sizes small,medium $loops $sets softmax_e256 softmax_v128256
 expect_exit 1

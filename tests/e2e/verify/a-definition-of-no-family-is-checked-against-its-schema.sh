@@ -5,8 +5,8 @@
 # need no ground truth: shape, dtype, determinism, changed inputs. If one of these checks fails, the definition does not
 # count as checked. If a definition has only the status "checked", the exit status is 3, unless an option accepts this
 # status. If the reference of a definition without ground truth raises an exception, the report contains the exception.
-# The case is only skipped, because the exception may be due to the generated inputs. An undefined name in the
-# reference, and too many outputs, are an error, because no inputs can be the reason for them.
+# The case is only skipped, because the exception may be due to the generated inputs. If the reference uses an undefined
+# name or returns too many outputs, the case is an error, because inputs cannot be the reason for this.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

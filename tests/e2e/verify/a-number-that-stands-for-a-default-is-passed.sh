@@ -2,8 +2,8 @@
 # The description of a Python scalar may say that the value 0 stands for a default. Then one of the cases gives the
 # scalar the value 0. A reference that computes with the number 0 fails, and a reference that uses the default instead
 # passes. If the description does not mention the value 0, no generated case gives this value. If a workload gives the
-# value 0, the default is right there, too. If the words of the description about the value 0 change, the definition is
-# verified again.
+# value 0, a reference that uses the default passes this case, too. If the words of the description about the value 0
+# change, the definition is verified again.
 . "$(dirname "$0")/../harness.sh"
 name=gqa_ragged_prefill_causal_h10_kv2_d128
 definition_file=definitions/gqa_ragged/$name.json

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A correct reference passes every tolerance rule at every size, with seeds up to the largest one.
+# A correct reference passes every tolerance rule at every size, with several seeds, including the largest seed that
+# reftest accepts.
 # The unit tests of the op families use other seeds.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm

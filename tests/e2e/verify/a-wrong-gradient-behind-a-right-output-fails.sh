@@ -1,7 +1,6 @@
 #!/bin/sh
 # With verify --backward, the starter references of linear attention pass. Then the test plants common mistakes that
-# change gradients but leave every output unchanged. The verdict fails for exactly those gradients that a mistake
-# changes.
+# change gradients but leave every output unchanged. For each mistake, exactly the gradients that it changes must fail.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm gla_recurrent_h4_k64_v128 delta_rule_recurrent_qk_l2norm_h4_d64 gated_delta_rule_recurrent_h2_hv4_d64 \
 	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 kda_recurrent_lower_bound_h2_k64_v32 simple_gla_varlen_gamma_h4_k64_v128

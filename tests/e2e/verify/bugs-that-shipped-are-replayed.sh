@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/shipped_bugs/replay.py verifies references with bugs from released software. Its tables say for each bug what
-# reftest must report, and replay.py fails if reftest reports something else. replay.py also fails if a correct definition
-# does not pass, if there are too few bugs, and if docs/history.md differs from the tables.
+# reftest must report, and replay.py fails if reftest reports something else. replay.py also fails if a correct
+# definition does not pass, if there are too few bugs, and if docs/history.md differs from the tables.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p tests/mutants tests/shipped_bugs docs
 cp "$top/tests/mutants/run.py" tests/mutants/
@@ -17,8 +17,8 @@ def run(hidden_states, weight):
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
 none="rows = hidden_states.float()" # a text that is replaced by itself, which plants no mistake
-# `table ENTRY…`: writes a table of 30 bugs. Each ENTRY is the text of a Bug(…). The table is filled up to 30 bugs with
-# bugs that the option --only of replay.py excludes.
+# `table ENTRY…`: writes a table of 30 bugs. Each ENTRY is the text of a Bug(…). The other bugs of the table only make
+# up the number 30: the function `replay` excludes them with --only.
 table() {
 	{
 		echo '"""Norms"""'

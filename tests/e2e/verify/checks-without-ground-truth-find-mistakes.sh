@@ -123,7 +123,7 @@ TABLE = {
     "many": f"y = {ALL}",
     "idle": f"y = {ALL.replace('p7', 'p8')}",
     "detached": f"with torch.no_grad():\n        y = {ALL}",
-    # The output 'best' stays the same if p0 and p1 both change.
+    # The output 'best' changes if only p0 or only p1 changes, but not if both change.
     "pair": f"y = {ALL}\n    first.extend([p0.clone(), p1.clone()])\n    "
             "return y, (y.sum(-1).long() * 0 + 1 + (torch.equal(p0, first[0]) ^ torch.equal(p1, first[1])))",
     "fixed": f"y = {ALL}\n    return y, torch.ones(len(y), dtype=torch.int64, device=y.device)",

@@ -192,7 +192,8 @@ expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestArgument::\|::TestOthers::' || fail "a test of a right reference fails"
 
 # reftest passes the inputs according to the reference's signature. The dict `fitting` says which input belongs to which
-# argument. A runner gets this dict from the pool, and conftest.py must make the same dict from a definition.
+# argument. reftest sends this dict to the process that runs the reference. For generated tests, conftest.py must make
+# the same dict from a definition.
 step='arguments' status=0
 cat >"$work/arguments.py" <<'END'
 import sys

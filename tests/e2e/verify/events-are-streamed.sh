@@ -1,6 +1,6 @@
 #!/bin/sh
 # verify --format jsonl prints each verdict as soon as the verdict is known, with the events and fields of watch --json.
-# While a reference runs, its judge computes the ground truth.
+# While a reference runs, the judge (a separate process) computes the ground truth.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm

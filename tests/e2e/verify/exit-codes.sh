@@ -1,6 +1,6 @@
 #!/bin/sh
-# For every documented exit status, there are arguments that lead to it. The report of a failure has a command that
-# repeats it.
+# Runs reftest with arguments that lead to each documented exit status. The report of a failure contains a command that
+# runs the failed case again.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 run

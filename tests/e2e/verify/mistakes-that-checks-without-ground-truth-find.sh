@@ -1,8 +1,8 @@
 #!/bin/sh
-# Plants forty mistakes in twenty definitions without a family, and tests which mistakes the checks find.
-# docs/ground-truths.md has the counts. No check fails for a correct reference. The result "property" of a check
-# describes the operation and is not a failure. If a wrong reference has this result, the check has found the mistake
-# only if the correct reference has another result.
+# Plants forty mistakes in twenty definitions that belong to no op family, and tests which mistakes the checks find.
+# docs/ground-truths.md has the counts. No check fails for a correct reference. A check may also have the result
+# "property", which is a fact about the operation and not a failure. If a check has this result for a wrong reference,
+# it has found the mistake only if it has another result for the correct reference.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # Python scalars in a workload are checked in the same way as its tensors. With an epsilon below 0, a temperature of 0,
-# or an expert out of range, the case is invalid and has a message, even if the line has no tensors. A top-k of 0 or
-# above the vocabulary size is valid.
+# or an expert out of range, the case is invalid and has a message, even if the workload line gives no tensors. A top-k
+# of 0 or above the vocabulary size is valid.
 . "$(dirname "$0")/../harness.sh"
 softmax=softmax_v151936 rope=rope_pos_ids_interleaved_given_d64 gqa=gqa_paged_decode_h40_kv8_d128_ps16
 moe=moe_fp8_block_scale_ds_routing_topk8_ng1_kg1_e24_h256_i128 sampling=top_k_sampling_from_probs_v32000
@@ -45,7 +45,7 @@ OTHER = {
     "sampling": {"no_k": {"top_k": 0}, "large_k": {"top_k": 32001}, "negative_k": {"top_k": -5}},
     "rmsnorm": {"no_eps": {"eps": 0.0}, "negative": {"eps": -1e-5}},
 }
-# In this definition, all rows have the same top-k.
+# Changes this definition so that its top-k is one scalar for all rows.
 path = "definitions/sampling/top_k_sampling_from_probs_v32000.json"
 sampler = json.load(open(path))
 sampler["inputs"]["top_k"]["shape"] = None

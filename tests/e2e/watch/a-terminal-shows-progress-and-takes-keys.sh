@@ -1,7 +1,7 @@
 #!/bin/sh
 # On a terminal, watch has a status line with the counts and the keys. The keys Enter, f, a, d and q do what the status
-# line says. A failure shows its five worst positions, and an error shows the line in the reference. After a resize,
-# there is still a single status line. At the end, the terminal's modes are restored.
+# line says. For a failure, watch prints the five worst positions, and for an error, the line in the reference. After a
+# resize, there is still a single status line. At the end, the terminal's modes are restored.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 given tiny_norm tiny_gemm

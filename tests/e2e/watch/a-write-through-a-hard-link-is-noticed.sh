@@ -6,8 +6,8 @@ given tiny_norm tiny_gemm
 ln definitions/rmsnorm/tiny_norm.json "$work/norm"
 ln definitions/gemm/tiny_gemm.json "$work/gemm"
 watch
-# `asks SUMMARY ANSWER`: runs `verify --changed` with its own output files. Expects the summary, and that the watcher
-# gives the answer.
+# `asks SUMMARY ANSWER`: runs `verify --changed`, and writes its output to separate files. Expects that the output
+# contains SUMMARY, and that the watcher's answer to the command is ANSWER.
 asks() {
 	status=0
 	step="verify --changed: $1"
@@ -15,7 +15,8 @@ asks() {
 	grep -qF -e "$1" "$work/answer" || fail "$step: $(cat "$work/answer")"
 	grep -qF -e "ask: the watcher reports $2" "$work/trace" || fail "$step: $(cat "$work/trace")"
 }
-# `spoil FILE OLD NEW`: writes to the file itself, as an editor does that keeps hard links.
+# `spoil FILE OLD NEW`: replaces OLD by NEW in FILE. Writes to the existing file, like an editor that keeps hard
+# links.
 spoil() { sed "s/$2/$3/" "$1" >"$work/new" && cat "$work/new" >"$1"; }
 
 asks '2 definitions: 2 passed' '2 definitions as verified'

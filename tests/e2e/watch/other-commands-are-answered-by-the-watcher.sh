@@ -48,8 +48,9 @@ says "is being watched by process $watcher already"
 [ "$(stat -c %a .reftest/watch.sock)" = 600 ] || fail "other users can access the socket: $(ls -l .reftest/watch.sock)"
 
 # A stopped watcher does not answer. Forty clients query it, and each of them stops waiting for an answer and does the
-# work itself. (A watcher that SIGSTOP stops during a commit would block all writers. Ctrl-Z waits for the end of a
-# commit, but SIGSTOP does not. Once a client has its answer, no commit is running.)
+# work itself. (SIGSTOP, unlike Ctrl-Z, does not wait for the end of a commit to the cache, and a watcher that is
+# stopped during a commit would block all writers. Therefore the test first waits for an answer: once a client has its
+# answer, no commit is running.)
 asks verify --changed --sizes small --device "$device"
 says 'ask: the watcher reports 1 definitions as verified'
 kill -STOP "$watcher"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fc030cd57c4e6d8ea69f4c572b337c93
+# reftest-body: c55cd4ddd014c7d944b475623284627f
 # fmt: off
 # ruff: noqa
 """common - code for the tables of libraries, for the provider (python/provider.py), and for generated tests.
@@ -32,7 +32,7 @@ import types
 from dataclasses import dataclass, field
 
 MODULES = ("flashinfer", "sglang", "fla", "torch", "fi_api")  # in order of preference
-IMPORT_S = 600  # extra seconds to import a library, because some libraries compile kernels then, and disks may be slow
+IMPORT_S = 600  # extra seconds to import a library, which may compile kernels or read from slow disks
 COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
 
@@ -77,14 +77,15 @@ class Row:
     least: int = 80  # lowest compute capability, times ten
     most: int = None  # highest compute capability, times ten; None: any
     first_use_s: int = 900  # extra seconds for the first call, which may compile kernels
-    # {output role: (atol, rtol)} if the library's arithmetic is coarser than the definition's. A ground truth with
-    # coarser arithmetic does not decide a verdict alone. Only `coarse` and Call.noise widen the bounds for a library.
+    # {output role: (atol, rtol)} if the library's arithmetic is coarser than that of the definition. A ground truth
+    # with coarser arithmetic does not decide a verdict alone. Only `coarse` and Call.noise widen the bounds for a
+    # library.
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
     # library or requests all ground truths. Generated tests use the row even if this field is true. Set this for a slow
-    # row without a benefit: the row repeats the computation of the ground truth `builtin`, or its result has never
-    # decided a verdict.
+    # row whose result adds nothing: the row only repeats the computation of the ground truth `builtin`, or the result
+    # has never decided a verdict.
     on_request: bool = False
 
 
@@ -109,8 +110,8 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the name of the function in the tag fi_api:, if any
-        self.arguments = request.get("arguments", {})  # {input: argument of the function in the tag fi_api:}
+        self.api = request.get("api")  # the function that the tag `fi_api:` names, or None
+        self.arguments = request.get("arguments", {})  # {input: the argument of this function that gets it}
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
@@ -152,8 +153,8 @@ class Call:
         return shape
 
     def outputs_of(self, **results):
-        """Returns a tuple of the tensors in `results`, which are passed by output role. The tuple has the order and the
-        dtypes of the definition's outputs."""
+        """Returns a tuple of the tensors in `results`, in the order and the dtypes of the definition's outputs. The
+        keyword of each tensor is the role of its output."""
         by_name = {name: results.get(role) for role, name in self.output_roles.items()}
         missing = [spec["name"] for spec in self.outputs if by_name.get(spec["name"]) is None]
         if missing:

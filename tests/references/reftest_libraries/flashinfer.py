@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5d141d7456fb5ebb27f1f99689e2447a
+# reftest-body: a9d659a891cc916b17de32c383747971
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -7,11 +7,11 @@
 
 FlashInfer compiles most of its kernels at their first use (with nvcc and ninja; a minute or more each) and caches them
 in ~/.cache/flashinfer. There are several ground truths. Attention: "flashinfer" uses the fa2 kernels, which run on
-sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round probabilities to the
-dtype of the values, so they are less exact than definitions, which compute in float32. Therefore the comparisons with
-these kernels are reported but do not decide a verdict alone. Top-k selection: "flashinfer" uses the kernel that
-renormalises, "flashinfer_mask" the kernel that masks logits. Mixture of experts: "flashinfer" uses the kernels of
-cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM (sm_100)."""
+sm_80 and newer, and "flashinfer_fa3" the kernels written for sm_90. Both kinds of kernels round the attention
+probabilities to the dtype of v, so they are less exact than definitions, which compute in float32. Therefore the
+comparisons with these kernels are reported but do not decide a verdict alone. Top-k selection: "flashinfer" uses the
+kernel that renormalises, "flashinfer_mask" the kernel that masks logits. Mixture of experts: "flashinfer" uses the
+kernels of cutlass (sm_90), "flashinfer_trtllm" the kernels of TensorRT-LLM (sm_100)."""
 
 import sys
 
