@@ -211,7 +211,7 @@ static const struct {
     [APPROVED_SIDE_NOW] = {"now", "the reference is the one that was approved on"},
     [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved reference: the reference in the commit is the "
 					"one that was approved on"},
-    [APPROVED_SIDE_NEITHER] = {"neither", "neither reference is the one that was approved on"},
+    [APPROVED_SIDE_NEITHER] = {"neither", "neither the old nor the new reference is the one that was approved on"},
 };
 
 static void print_worst(const struct case_result *c)

@@ -45,8 +45,8 @@ static const int64_t *last_small(const struct test_class *c)
 	return axis;
 }
 
-/* Adds more cases of the last small size. Each case either omits one optional input, or passes for one Python scalar
- * the number (0 or -1) that, according to the scalar's description, means "use the default". */
+/* Adds more cases of the last small size. Each case either omits one optional input, or sets one Python scalar to the
+ * number (0 or -1) that means "use the default" according to the scalar's description. */
 static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 			struct arena *arena)
 {

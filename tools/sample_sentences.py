@@ -7,7 +7,8 @@ users see. A reader who does not know the code then marks each sentence: underst
 understood.
 
 With each sentence, the program prints what a reader sees beside it. For a sentence of a page, this is the heading and
-the sentence before. For a comment, this is the code beside or below it. For a literal, this is the whole message in
+the part of the paragraph before the sentence. For a comment, this is the part of the comment before the sentence, the
+code beside or below the comment and, in C, the lines directly above it. For a literal, this is the whole message in
 which it is printed (c_messages.py), with ‹…› around values.
 
 The program leaves out:
@@ -31,6 +32,7 @@ import c_messages
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
 PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # matches the beginning of a Python program
+ABOVE = 3  # at most this number of lines above a comment is printed
 NEAR = 400  # the maximum number of characters that are printed of the text or code beside a sentence
 SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # matches commands of shell scripts
 # generated files, and tables of figures
@@ -44,9 +46,8 @@ def files():
 
 
 def sentences(text):
-    """Yields each sentence of at least five words, with the sentence before it. Leaves out code, tables and paths. A
-    list item begins a new sentence. For each item of a list, "the sentence before" is the sentence that introduces the
-    list."""
+    """Yields each sentence of at least five words, with the part of its paragraph before it. Leaves out code, tables and
+    paths. A list item begins a new paragraph, after the sentence that introduces the list."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
@@ -54,8 +55,8 @@ def sentences(text):
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part[item.end():] if item else part):
             sentence = in_lines(sentence)
             if len(re.findall(r"[A-Za-z']+", without_links(sentence))) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
-                yield sentence, before
-            before = sentence or before
+                yield sentence, before[-NEAR:]
+            before = (before + " " + sentence).strip()
         lead = lead if item or not before else before if before.endswith(":") else ""
 
 
@@ -73,7 +74,8 @@ def without_links(sentence):
 
 
 def page_sentences(path):
-    """Yields (sentence, place) for each sentence of a page. The place is the heading and the sentence before."""
+    """Yields (sentence, place) for each sentence of a page. The place is the heading and the part of the paragraph before
+    the sentence."""
     text = re.sub(r"```.*?```", "\n\n", path.read_text(), flags=re.S)
     for section in re.split(r"^(?=#)", text, flags=re.M):
         heading = section.split("\n")[0].strip() if section.startswith("#") else ""
@@ -97,7 +99,7 @@ def blocks(lines):
 
 def c_comments(text):
     """Yields each comment of a C file with its code: the code on the first line of the comment or, if there is none,
-    the line below."""
+    the line below. The lines directly above the comment, at most ABOVE and up to an empty line, come before the code."""
     for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
         if match[1] is None:  # the match is a literal, not a comment
             continue
@@ -105,7 +107,8 @@ def c_comments(text):
         below = text[match.end():match.end() + 400].lstrip()
         below = re.split(r"[;{]\s*(?:\n|$)", re.sub(r"\A((?:/\*.*?\*/\s*)*)", "", below, flags=re.S))[0]
         code = beside or ("" if below.startswith("#") else below[:200])  # the head comment of a file has no code
-        yield re.sub(r"^\s*\*", "", match[1], flags=re.M), " ".join(code.split())
+        above = re.split(r"\n[ \t]*\n", text[:text.rfind("\n", 0, match.start()) + 1])[-1].split("\n")[-ABOVE - 1:]
+        yield re.sub(r"^\s*\*", "", match[1], flags=re.M), " ".join(" ".join([*above, code]).split())
 
 
 def comments(path):

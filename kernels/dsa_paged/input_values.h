@@ -16,9 +16,9 @@
  *   7  one page of keys                               one page of keys, plus one key.
  *
  * In the second set, sequences 0 and 1 exchange their lengths if both exist, so the first sequence has one key.
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Among the later sequences, the last one and each sequence
- * n for which n - 1, n or n + 1 is a power of two have one to three keys. The other later sequences have no keys,
- * because a reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order;
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. After sequence 22, only these sequences have keys (one to
+ * three): the last one, and each sequence whose number is a power of two, or one more or one less than a power of two.
+ * The others have none, because a reference takes time for each sequence with keys. The pages of a sequence are distinct and in random order;
  * a page can belong to several sequences. One page in eight is unused. The entries of the page table after the last
  * page of a sequence have no meaning, and a reference need not read them. These entries are the number of an unused
  * page in the first set of values, and -1 in the second set. The keys in unused pages, and those after the last key of

@@ -22,7 +22,7 @@ const struct op_mistake gdn_mistakes[] = {
     {.says = "states were updated although updates are disabled", .before = before_set, .role = "frozen", .by = 0},
     {.says = "states were never updated", .before = before_set, .role = "frozen", .by = 1},
     {.says = "states were updated only if updates are disabled", .before = before_not, .role = "frozen"},
-    {.says = "states that no sequence uses were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
+    {.says = "the unused states, which belong to no sequence, were set to 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored at the sequence's index, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
     {.says = "the new state of a sequence was stored in the slot after its own", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
     {.says = "the slot indices were ignored: sequence i used slot i", .before = before_iota, .role = "indices"},

@@ -615,7 +615,7 @@ static int check_ids(const struct op_case *c, const struct moe_roles *roles, con
 				       c->problem->inputs[roles->ids].name, (long long)expert, (long long)i,
 				       (long long)e.experts - 1);
 		if (roles->id_weights < 0 && !isfinite(float_from_bf16((uint16_t)(id & 0xffff))))
-			return err_set(err, "%s has a weight that is NaN or infinite at flat index %lld",
+			return err_set(err, "%s has, in the element at flat index %lld, a routing weight that is NaN or infinite",
 				       c->problem->inputs[roles->ids].name, (long long)i);
 	}
 	return 0;

@@ -239,13 +239,13 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	int have = (roles->factor_up >= 0) + (roles->factor_gate >= 0) + (roles->factor_down >= 0);
 
 	if (have != 0 && have != 3)
-		return err_set(why, "the inputs include %d of the three factors for the products of an expert (up, "
-				    "gate and down); they must include all three or none", have);
+		return err_set(why, "the inputs include %d of the three factors that scale the matrix products of an "
+				    "expert (up, gate and down); they must include all three or none", have);
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "each factor for the products of an expert must have the shape [experts], where "
-			       "experts is the same axis as in the weights");
+			       "each factor that scales a matrix product must have the shape [experts] (one factor for each "
+			       "expert), with the same axis for the experts as the weights");
 	return 0;
 }
 

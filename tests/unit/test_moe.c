@@ -282,7 +282,7 @@ static void experts_that_are_not_there_and_values_that_are_none_are_refused(void
 	make_world(&w, &moe_op, &b.problem, axis, 0);
 	expect_invalid(&w, 0, 1, 16 << 16 | 0x3f80, "topk_ids lists expert 16 at flat index 1");
 	expect_invalid(&w, 0, 1, -65536 + 0x3f80, "lists expert -1");
-	expect_invalid(&w, 0, 2, 1 << 16 | 0x7fc0, "a weight that is NaN");
+	expect_invalid(&w, 0, 2, 1 << 16 | 0x7fc0, "a routing weight that is NaN");
 	expect_invalid(&w, 1, 5, NAN, "hidden_states has a value that is NaN");
 	expect_invalid(&w, 2, 5, INFINITY, "gemm1_weights has a value");
 	free_world(&w);

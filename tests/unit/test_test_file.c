@@ -123,8 +123,9 @@ static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
 	buf_free(&out);
 }
 
-/* If the tolerance rule is the same for all sizes, the class has this one rule. If the rules differ, the class has one
- * rule for each size. An output that the family's own code judges has no tolerance rule. */
+/* If the tolerance rule of an output is the same for all sizes, the class of the generated test has only this rule. If
+ * the rules differ, the class has one rule for each size. An output that the family's own code judges has no tolerance
+ * rule. */
 static void a_class_has_the_rules_of_its_outputs(void **state)
 {
 	static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_BFLOAT16},

@@ -120,7 +120,7 @@ bool extra_rows_prepare(struct trial *trial, int item)
 struct staged_rows {
 	const struct tensor *all;
 	int64_t outer, rows, bytes;
-	int64_t from, count; /* this run uses `count` rows of each block, from row `from` backwards */
+	int64_t from, count; /* this run uses `count` rows of each block: row `from` and the rows before it */
 };
 
 static struct staged_rows rows_of(const struct trial *trial, int input, int place)

@@ -582,7 +582,7 @@ enum trial_answer trial_made(struct trial *trial, const cJSON *message, struct b
 	if (custom->contents == CONTENTS_FIRST || has_same_forms(trial, first))
 		return ask_values(trial, out);
 	custom->axis = first;
-	custom->alike = "inputs of other shapes for another seed";
+	custom->alike = "inputs whose shapes depend on the seed";
 	return finish(trial, out);
 }
 

@@ -52,7 +52,7 @@ enum trial_check_kind {
 /* A round: the state for one of the two sets of input values of a case. Large data is behind pointers, because the
  * struct is cleared for each case. */
 struct round {
-	struct op_case c; /* c.contents says which set it is */
+	struct op_case c; /* the case with one of its two sets of input values; c.contents says which set */
 	struct input_source scalar[OP_ARGS];
 	struct tensor in[OP_ARGS];    /* the inputs, valid while `held` is set; data is NULL if the input is absent or a
 				       * Python scalar */

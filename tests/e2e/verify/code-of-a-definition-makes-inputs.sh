@@ -181,7 +181,7 @@ done
 for index in 0 1; do finding pair "'pair[$index]' is used instead, because there is one returned tensor for each missing input of this dtype and shape"; done
 finding in_order "_made_init returns no input 'z'; 'twice' is used instead, because there is one returned tensor"
 finding one_set '_made_init makes the same inputs for another seed, so the case has only one set of input values'
-finding other_shapes '_made_init makes inputs of other shapes for another seed'
+finding other_shapes '_made_init makes inputs whose shapes depend on the seed'
 
 # If an init raises an exception, dies or hangs, generic inputs are used, and a finding says so. A reference that
 # accepts generic inputs gets the status "checked". The references of `raises` and `dies` fail on generic inputs,
