@@ -2,9 +2,9 @@
  * tools of the Model Context Protocol (docs/serve.md).
  *
  * This process reads messages and writes answers; it runs nothing itself. If a tool runs a command, this process forks
- * a child, and the child's output is the answer. One separate process does all verification: it keeps the processes
- * that run references open between requests (cli/serve_verifier.h), and verifies one request after the other. If a
- * request is cancelled, the process that handles the request is ended. */
+ * a child, and the child's output is the answer. One separate process does all verification, one request after the
+ * other. Between requests, the processes that run references stay alive (cli/serve_verifier.h). If a request is
+ * cancelled, the process that handles the request is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -9,7 +9,8 @@ understood.
 With each sentence, the program prints what a reader sees beside it. For a sentence of a page, this is the heading and
 the part of the paragraph before the sentence. For a comment, this is the part of the comment before the sentence, the
 code beside or below the comment and, in C, the lines directly above it. For a literal, this is the whole message in
-which it is printed (c_messages.py), with ‹…› around values.
+which it is printed (c_messages.py). A value is shown as the name of its variable in ‹…›, and of several alternatives,
+the first text that is not empty is shown.
 
 The program leaves out:
 - sentences and messages of fewer than five words
@@ -34,6 +35,9 @@ CODE = {".c", ".h", ".cu", ".cuh"}
 PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # matches the beginning of a Python program
 ABOVE = 3  # at most this number of lines above a comment is printed
 NEAR = 400  # the maximum number of characters that are printed of the text or code beside a sentence
+TEXT = r"(?:[^()|]|\([^()|]*\))*"  # a text with balanced brackets
+ALTERNATIVES = re.compile(rf"\(({TEXT}(?:\|{TEXT})+)\)")
+VAGUE = {"text", "data", "valuestring", "long", "int"}  # words in expressions that do not say what a value is
 SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # matches commands of shell scripts
 # generated files, and tables of figures
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")
@@ -153,6 +157,23 @@ def all_messages():
             yield from python_messages(path)
 
 
+def as_printed(message):
+    """Returns the message as one of the texts that a user can see: chooses an alternative, and names each value after the
+    variable or function that it comes from."""
+    names = re.sub(r"‹([^‹›]*)›", lambda value: f"‹{name_in(value[1])}›", message)
+    while True:
+        chosen = ALTERNATIVES.sub(lambda choice: next(filter(None, choice[1].split("|")), ""), names)
+        if chosen == names:
+            return chosen
+        names = chosen
+
+
+def name_in(expression):
+    """Returns the last name in a C or Python expression that says what the value is."""
+    words = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^]]*\]", "", expression))
+    return next((word for word in reversed(words) if word not in VAGUE), expression)
+
+
 def is_prose(path, message):
     if str(path.relative_to(ROOT)) in NOT_PROSE or " " not in message:
         return False
@@ -171,7 +192,7 @@ def collect():
                                   for sentence, before in sentences(comment)]
     for path, line, message, statement in all_messages():
         if is_prose(path, message):
-            kinds["messages"].append((f"{path.relative_to(ROOT)}:{line}", message, [statement]))
+            kinds["messages"].append((f"{path.relative_to(ROOT)}:{line}", as_printed(message), [as_printed(statement)]))
     return kinds
 
 

@@ -215,7 +215,7 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 		if (s1->axis[0] != w1->axis[0] || !divides(problem, w1->axis[1], s1->axis[1], 0) ||
 		    !divides(problem, w1->axis[2], s1->axis[2], 0))
 			return match_refuse(problem, s1,
-					    "scales [experts, blocks of 2 intermediate, blocks of hidden]", why);
+					    "scales [experts, blocks in (2 * intermediate), blocks in hidden]", why);
 		if (s2->axis[0] != w1->axis[0] || !divides(problem, w2->axis[1], s2->axis[1], 0) ||
 		    !divides(problem, w2->axis[2], s2->axis[2], 0))
 			return match_refuse(problem, s2,

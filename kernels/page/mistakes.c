@@ -13,7 +13,7 @@ const struct op_mistake page_mistakes[] = {
     {.says = "the page size was halved", .in_oracle = PAGE_HALF_PAGE},
     {.says = "the slot was the page's number, as if each page held only one token", .in_oracle = PAGE_FIRST_SLOT},
     {.says = "the slot was the token's position, and the page table was not used", .in_oracle = PAGE_POSITION_AS_SLOT},
-    {.says = "new tokens were added to the old contents of the caches, not written over them", .in_oracle = PAGE_ADDED},
+    {.says = "the caches hold the sums of their old contents and the new tokens, not the new tokens alone", .in_oracle = PAGE_ADDED},
     {.says = "new keys were added to the old contents of the cache, not written over them", .in_oracle = PAGE_ADDED_KEYS},
     {.says = "in the caches, all slots without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED},
     {.says = "in the cache of keys, all slots without a new token were set to 0", .in_oracle = PAGE_REST_ZEROED_KEYS},

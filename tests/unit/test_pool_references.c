@@ -571,7 +571,8 @@ static void every_default_limit_has_room(void **state)
 }
 
 /* A new tensor fits into the memory of a freed tensor of the same size, even if small tensors were created in between.
- * This is the effect of the runner's settings of malloc. Without them, about every second heap would grow by 2 GiB. */
+ * This is the effect of the runner's settings of malloc. Without these settings, the heap would grow by 2 GiB in about half
+ * of the processes. */
 static void freed_tensors_leave_no_holes(void **state)
 {
 	const char *reference =

@@ -606,7 +606,7 @@ static void every_changed_byte_is_found_or_does_not_matter(void **state)
 	char path[200];
 	struct stat st;
 	int seen = 0, harmless = 0;
-	size_t rows = 0; /* the number of bytes in keys (32 each) and in records (each with a frame of 20 bytes) */
+	size_t rows = 0; /* the size in bytes of all keys (32 each) and all records (20 each for a frame, and the text) */
 
 	for (int i = 0; i < 3; i++) {
 		struct store_put row = put(p, i, "2.1", i + 0.5, 1000 + i);
