@@ -60,7 +60,7 @@ static int remove_excluded(const struct dataset *dataset, struct affected *affec
 	if (affected->gone_count > 0 && sparse_ask(&sparse, dataset, arena, err) < 0)
 		return -1;
 	for (int i = 0; i < affected->gone_count; i++)
-		if (sparse_has_definition(&sparse, affected->gone[i]))
+		if (sparse_lacks_definition(&sparse, affected->gone[i]))
 			aside->list[aside->count++] = affected->gone[i];
 		else
 			affected->gone[gone++] = affected->gone[i];

@@ -64,10 +64,10 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Makes a verdict that lists the ground truths which a run would try now. A run tries ground truths until one yields a
- * verdict, so their number is not known in advance: `asked` is the assumed number. With --ground-truth all, the
- * function lists all of them. The ground truth of the new verdict is that of the stored verdict or, if this is not in
- * the list, the first one. */
+/* Makes a verdict that lists the ground truths which a run would try now. A run tries one ground truth after the other
+ * until one yields a verdict. How many it will try is not known in advance; `asked` is the number to assume. With
+ * --ground-truth all, the function lists all of them. The ground truth of the new verdict is that of the stored
+ * verdict or, if this is not in the list, the first one. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns a wrong value. Records the reason if this is the first wrong value, because the message about a constraint
- * shows only one reason. */
+/* Returns a value that marks an expression as wrong. `format` says what is wrong; only the first such text is kept,
+ * because the message about a constraint shows only one. */
 static struct value __attribute__((format(printf, 2, 3))) value_wrong(struct known *k, const char *format, ...)
 {
 	va_list args;

@@ -155,8 +155,8 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* The libraries whose calls are in two tables of python/libraries/. If --ground-truth names the first of the two
- * tables, the second table is used too, directly after it. */
+/* Each row has the two tables of python/libraries/ in which the calls of one library are. If --ground-truth names the
+ * first of the two tables, the second table is used too, directly after it. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)

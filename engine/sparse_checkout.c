@@ -116,7 +116,7 @@ int sparse_ask(struct sparse *s, const struct dataset *dataset, struct arena *ar
 	return rc;
 }
 
-bool sparse_has_definition(const struct sparse *s, const char *path)
+bool sparse_lacks_definition(const struct sparse *s, const char *path)
 {
 	return holds(s->definitions, s->count, path);
 }
@@ -135,7 +135,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-bool sparse_has_test(const struct sparse *s, const char *file)
+bool sparse_marks_test(const struct sparse *s, const char *file)
 {
 	return s->test_count > 0 && bsearch(&file, s->tests, (size_t)s->test_count, sizeof *s->tests, by_text) != NULL;
 }

@@ -43,8 +43,8 @@ struct sparse { /* {0} means that git's index was not read yet */
  * read. */
 int sparse_ask(struct sparse *s, const struct dataset *dataset, struct arena *arena, struct err *err);
 
-/* Returns whether the definition at this path ("definitions/gemm/gemm_n128.json") is absent. */
-bool sparse_has_definition(const struct sparse *s, const char *path);
+/* Returns whether the definition at this path ("definitions/gemm/gemm_n128.json") is one of the absent definitions. */
+bool sparse_lacks_definition(const struct sparse *s, const char *path);
 
 /* Returns an absent definition to which a file of tests/references belongs. For "test_gemm.py", this is a definition
  * with the name or op_type "gemm". Returns NULL if there is no such definition. */
@@ -52,7 +52,7 @@ const struct dataset_file *sparse_of_test(const struct sparse *s, const char *fi
 
 /* Returns whether this file of tests/references ("test_gemm.py") is marked skip-worktree. A file that is marked may
  * still exist in the working tree. */
-bool sparse_has_test(const struct sparse *s, const char *file);
+bool sparse_marks_test(const struct sparse *s, const char *file);
 
 /* Returns the command that restores an absent file and its folder, for example "`git sparse-checkout add
  * 'definitions/gemm'`". If a user marked files by hand, the command restores only the absent file. */

@@ -89,8 +89,8 @@ static void write_script(const struct result *result, struct buf *out)
 		      "ground truth:\n#\n#   python " REPRODUCE_SCRIPT " [DEVICE]\n#\n# The reference is below; edit it and run the "
 		      "script again. The tensors are in " REPRODUCE_TENSORS ".\n\n");
 	if (strstr(definition->reference, "__future__") == NULL)
-		buf_text(out, "__name__ = \"reference\"  # so that the reference does not run as a main program "
-			      "would\n\n");
+		buf_text(out, "__name__ = \"reference\"  # so that a block `if __name__ == \"__main__\"` does "
+			      "not run\n\n");
 	buf_text(out, definition->reference);
 	buf_text(out, "\n\n\n# ---- The case ----\n\n");
 	write_constant(out, "REFTEST_ENTRY_POINT", definition->entry_point);

@@ -329,7 +329,7 @@ int update_file_may_write(struct file_update *r, const char *file, struct err *e
 {
 	if (sparse_ask(&r->sparse, r->dataset, r->arena, err) < 0)
 		return -1;
-	if (!sparse_has_test(&r->sparse, file))
+	if (!sparse_marks_test(&r->sparse, file))
 		return true;
 	r->out->refused++;
 	note_one(&r->unwritten, file);

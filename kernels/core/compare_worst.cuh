@@ -57,8 +57,8 @@ template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(ch
 	return (int64_t)(uint32_t)~peak * chunk<D>::length;
 }
 
-/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each as long as a
- * pack. Runs are numbered consecutively through all five chunks. */
+/* The elements that may be among the worst are listed in runs. A run is a group of consecutive elements that is as long
+ * as one pack. Runs are numbered consecutively through all five chunks. */
 template <enum dtype D> struct run {
 	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
 };

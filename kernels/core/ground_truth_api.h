@@ -53,7 +53,7 @@ struct truth_place {
 	int64_t bytes;
 };
 
-/* Writes the name of the family that computes the truth of this case to `why`. */
+/* Writes to `why` the name of the family that computes the ground truth of the case in `text`. */
 int reftest_family(const char *text, char *why, size_t room);
 
 /* Writes the role of each input and output, and the modes of the problem (kernels/core/roles.h), as one JSON object:

@@ -98,7 +98,7 @@ const struct op_mistake dsa_mistakes[] = {
     {.says = "every query used the first query's list of keys", .before = before_first, .role = "sparse", .by = 0},
     {.says = "every sequence used the weights of the first sequence", .before = before_first, .role = "weights", .by = 0},
     {.says = "relu was not applied to the scores", .in_oracle = INDEXER_NO_RELU},
-    {.says = "relu was applied to the sum over the heads, not to the product of each head", .in_oracle = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
+    {.says = "relu was applied to the sum over the heads, not to the dot product of each head", .in_oracle = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
     {.says = "the weights of the heads were left out", .in_oracle = INDEXER_NO_WEIGHTS},
     {.says = "softmax was applied to the weights of the heads", .in_oracle = INDEXER_SOFTMAX_WEIGHTS},
     {.says = "the scales of keys were left out", .in_oracle = INDEXER_NO_SCALES},

@@ -117,7 +117,7 @@ DIAGNOSES = {
     "row 0 taken for padding": "entries that are 0 in the list of keys were skipped, like entries that are -1",
     "last key left out": "the last key of every sequence was left out, even if it is the only one",
     "relu left out": "relu was not applied to the scores",
-    "relu after the sum": "relu was applied to the sum over the heads, not to the product of each head",
+    "relu after the sum": "relu was applied to the sum over the heads, not to the dot product of each head",
     "weights left out": "the weights of the heads were left out",
     "softmax of the weights": "softmax was applied to the weights of the heads",
     "weights of the first sequence": "every sequence used the weights of the first sequence",

@@ -540,9 +540,8 @@ def in_loop(node, parents):
 
 
 def is_new_value(node):
-    """Returns whether the node is neither a variable nor a number. A variable has the value of an expression that was
-    assigned to it, so the mutants of this expression are enough. The function constant_changes makes the mutants of
-    numbers."""
+    """Returns whether the node is neither a variable nor a number. A variable needs no mutants of its own, because the
+    expression that was assigned to it has mutants. The function constant_changes makes the mutants of numbers."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     return not isinstance(number, (ast.Name, ast.Constant))
 

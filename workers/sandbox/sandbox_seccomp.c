@@ -99,8 +99,8 @@ static const struct sock_filter before[] = {
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
-/* Refuses memory that belongs to no process and no file, because the memory limit of a process does not count it. Is
- * not used on a GPU, because CUDA's driver and its libraries use such memory. */
+/* Refuses memfd_create, and mappings of shared memory without a file, because the memory limit of a process does not
+ * count such memory. Is not used on a GPU, because CUDA's driver and its libraries use such memory. */
 static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_memfd_create, 0, 1), REFUSE,
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
