@@ -510,19 +510,6 @@ static void a_case_that_is_too_large_is_skipped_with_both_figures(void **state)
 	expect_all_is_well(*state);
 }
 
-/* If the tensors of a case cannot be saved, a finding says why. */
-static void a_file_that_cannot_be_saved_is_reported(void **state)
-{
-	struct job job = rmsnorm;
-
-	job.save = "/nonexistent-reftest-folder/tensors.safetensors";
-	struct pool_result result = verify_job(*state, CORRECT, &job);
-
-	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
-	assert_string_equal(result.verdict->findings[0], "the tensors of the case could not be saved in "
-							 "/nonexistent-reftest-folder/tensors.safetensors: No such file or directory");
-}
-
 static void a_blob_that_is_not_there_is_skipped(void **state)
 {
 	static const struct input_source from_file[] = {
@@ -730,7 +717,6 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_judge_killed_twice_is_an_error_of_that_case),
 	    cmocka_unit_test(what_is_cancelled_is_not_reported),
 	    cmocka_unit_test(a_case_that_is_too_large_is_skipped_with_both_figures),
-	    cmocka_unit_test(a_file_that_cannot_be_saved_is_reported),
 	    cmocka_unit_test(a_blob_that_is_not_there_is_skipped),
 	    cmocka_unit_test(without_a_family_form_and_determinism_are_still_checked),
 	    cmocka_unit_test(a_constant_that_nothing_attests_is_probed_and_verifies_nothing),

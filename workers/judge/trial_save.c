@@ -10,7 +10,6 @@
  * its own rule, which is not elementwise. */
 #include "workers/judge/trial_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,26 +165,6 @@ static bool write_data(struct trial *trial, const struct saved *list, int count,
 	return good;
 }
 
-/* Returns false, with errno, if the file cannot be written. Then no incomplete file remains. */
-static bool write_file(struct trial *trial, const struct buf *head, const struct saved *list, int count)
-{
-	FILE *file = fopen(trial->job->save, "wbe");
-	int problem;
-
-	if (file == NULL)
-		return false;
-	errno = 0;
-	bool good = fwrite(head->data, 1, head->length, file) == head->length && write_data(trial, list, count, file);
-
-	problem = errno;
-	if (fclose(file) == 0 && good)
-		return true;
-	problem = good ? errno : problem != 0 ? problem : EIO;
-	remove(trial->job->save);
-	errno = problem;
-	return false;
-}
-
 void trial_save(struct trial *trial)
 {
 	if (trial->job == NULL || trial->job->save == NULL || trial->job->asks == JOB_GRADIENTS || trial->rounds == 0)
@@ -205,8 +184,11 @@ void trial_save(struct trial *trial)
 	int count = list_tensors(trial, round, truth, list);
 
 	write_header(trial, round, truth, list, count, &head);
-	if (!write_file(trial, &head, list, count))
-		trial_add_finding(trial, arena_printf(&trial->arena, "the tensors of the case could not be saved in %s: %s",
-						      trial->job->save, strerror(errno)));
+	FILE *file = fopen(trial->job->save, "wbe");
+	bool good = file != NULL && fwrite(head.data, 1, head.length, file) == head.length &&
+		    write_data(trial, list, count, file);
+
+	if (file != NULL && (fclose(file) != 0 || !good))
+		remove(trial->job->save);
 	buf_free(&head);
 }
