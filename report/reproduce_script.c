@@ -114,8 +114,9 @@ int reproduce_write(const struct run *run, const char *folder, struct err *err)
 		return err_set(err, "--save needs exactly one case, and the case must be able to run; nothing was saved");
 	buf_printf(&path, "%s/" REPRODUCE_TENSORS, folder);
 	if (access(path.data, R_OK) != 0) {
-		err_set(err, "the case has no tensors that could be saved%s%s", result->message != NULL ? ": " : "",
-			result->message != NULL ? result->message : "");
+		err_set(err, "nothing was saved: either the case has no tensors%s%s%s, or %s cannot be written (is the disk full?)",
+			result->message != NULL ? " (" : "", result->message != NULL ? result->message : "",
+			result->message != NULL ? ")" : "", path.data);
 	} else {
 		path.length = 0;
 		buf_printf(&path, "%s/" REPRODUCE_SCRIPT, folder);

@@ -27,11 +27,11 @@
 
 enum { TRIAL_CANARY = 0xA5 };
 
-/* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set. There is only one set if no second set can be made, if the workload provides
- * every input, if the case probes a constant, or if job.runs says so: if it is JOB_RUNS_SECOND, RUN_FIRST uses the
- * second set. The third run is omitted as job.runs says. A small case without ground truth has extra runs
- * (extra_runs.c). */
+/* The runs of a case: on the first set of input values, on the second set, and on the first set again. If there is only
+ * one set, there is no second run. There is only one set if no second set can be made, if the workload provides every
+ * input, if the case probes a constant, or if job.runs demands a single set. (If job.runs is JOB_RUNS_SECOND, this is
+ * the second set, and RUN_FIRST uses it.) job.runs also determines whether there is a third run. A small case without
+ * ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order in which the verdict lists them (trial_checks.c). */
@@ -59,9 +59,8 @@ struct round {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
 	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; the data of other
 				       * inputs is NULL */
-	/* The values that each ground truth computed for the outputs. After the outputs, from index op_own_place on,
-	 * there are the expected values of inputs that the reference may write to, if the ground truth computes
-	 * them. */
+	/* The values that each ground truth computed for the outputs. After the outputs, from index op_own_place on, a
+	 * row has the values that inputs must have after the run, if the ground truth computes such values. */
 	struct tensor (*truth)[OP_PLACES]; /* one row for each ground truth of the case */
 	/* The precision of each ground truth's arithmetic, as one tolerance rule per output. NULL if the arithmetic is
 	 * at least as precise as the case's tolerance rules. */
@@ -157,7 +156,7 @@ struct trial {
 	int judging;		/* the index of the round for which ground truths are being tried */
 	int rounds;             /* the number of sets of input values of this case, 1 or 2 */
 	bool probing;           /* the current run is that of the probing case, which comes before the actual case */
-	bool held[CONTENTS_COUNT]; /* held[i]: the inputs with the contents i are in the judge's memory */
+	bool held[CONTENTS_COUNT]; /* held[i]: the inputs of set i are in the judge's memory */
 	int64_t input_bytes;	/* the size in bytes of one set of inputs */
 	bool one_set;		/* the memory has room for only one set of inputs, so filling one set overwrites the
 				 * other */
@@ -167,7 +166,7 @@ struct trial {
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current run, or the last one if no run is in progress */
 	bool seed_changed;	   /* RUN_AGAIN had a different seed from the first run */
-	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
+	const char *seed_matters;  /* the first tensor that differed when the seed was different; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* a check whose name is NULL was not run */
 	struct extra extra;
@@ -245,9 +244,9 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
  * If it overwrote only some of them, a caller could not know which inputs have new values. Ignores an input whose
  * values the operation does not change, because such an input does not show whether the reference wrote to it. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
-/* Call this after RUN_AGAIN. Returns whether the outputs differ from those of the first run only because the generators
- * had a different seed. If so, the caller must repeat RUN_AGAIN with the first run's seed. After that,
- * trial_check_deterministic compares the repeated run with the first run. */
+/* Call this after RUN_AGAIN. Returns whether the seed may be the cause of a difference: RUN_AGAIN had another seed than
+ * the first run, and a tensor differs between the two runs. If so, the caller must repeat RUN_AGAIN with the first
+ * run's seed. After that, trial_check_deterministic compares the repeated run with the first run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 /* Returns whether RUN_AGAIN must seed the generators differently from the first run, because the check `seeds` needs
  * this. */
@@ -279,7 +278,7 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round);
 void trial_diagnose(struct trial *trial);
 
 /* workers/judge/trial_save.c */
-/* If the job names a file, writes the tensors of the case to it. If this fails, adds a finding that says why. */
+/* If the job names a file, writes the tensors of the case to it. If this fails, no incomplete file remains. */
 void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
