@@ -662,7 +662,8 @@ class Child:
             # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
             if limit is None:
-                return dict(described, lacks_memory=name_of(problem) == "OutOfMemoryError")
+                lacks = name_of(problem) == "OutOfMemoryError" or self.device != "cpu" and "out of memory" in text_of(problem)
+                return dict(described, lacks_memory=lacks)
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason,
                         lacks_memory=limit is failures.MEMORY and self.memory < self.wanted_memory)

@@ -146,24 +146,28 @@ static void runners_are_started_ahead_where_memory_is_free(void **state)
 		const char *device;
 		int64_t gpu_free;
 		int queued, wanted;
+		bool warm, lacked_memory;
 	} rows[] = {
-	    {"cpu", 0, 20, 2},
-	    {"cuda:0", 0, 20, 2},
-	    {"cuda:0", memory_for_ahead - 1, 20, 2},
-	    {"cuda:0", 3 * memory_for_ahead, 20, 5},
-	    {"cuda:0", 3 * memory_for_ahead, 4, 4},
-	    {"cuda:0", 100 * memory_for_ahead, 20, 2 + AHEAD_MOST},
+	    {"cpu", 0, 20, 2, false, false},
+	    {"cuda:0", 0, 20, 2, false, false},
+	    {"cuda:0", memory_for_ahead - 1, 20, 2, false, false},
+	    {"cuda:0", 3 * memory_for_ahead, 20, 5, false, false},
+	    {"cuda:0", 3 * memory_for_ahead, 4, 4, false, false},
+	    {"cuda:0", 100 * memory_for_ahead, 20, 2 + AHEAD_MOST, false, false},
+	    {"cuda:0", 3 * memory_for_ahead, 20, 2, true, false},
+	    {"cuda:0", 3 * memory_for_ahead, 20, 2, false, true},
 	};
-	static struct queued queued[20];
+	static struct queued queued[20], alone = {.alone = true};
 	struct lane lanes[2] = {{.phase = LANE_IDLE}, {.phase = LANE_IDLE}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char device[16];
-		struct pool pool = {.queue = {.first = &queued[0]},
+		struct pool pool = {.warm = rows[i].warm, .queue = {.first = &queued[0]},
 				    .shared = {.device = device, .lanes = lanes, .lane_count = 2,
 					       .runners = {.gpu_free = rows[i].gpu_free}}};
 
+		pool.shared.alone.first = rows[i].lacked_memory ? &alone : NULL;
 		snprintf(device, sizeof device, "%s", rows[i].device);
 		for (int k = 0; k < rows[i].queued; k++)
 			queued[k] = (struct queued){.isolation = ISOLATION_OWN,
@@ -171,6 +175,27 @@ static void runners_are_started_ahead_where_memory_is_free(void **state)
 		if (spares_wanted(&pool).fresh != rows[i].wanted)
 			fail_msg("row %zu: %d runners are wanted", i, spares_wanted(&pool).fresh);
 	}
+}
+
+/* A case that runs alone, because it lacked memory, waits until the runners that ended before it have freed theirs. */
+static void a_case_that_runs_alone_waits_for_runners_that_end(void **state)
+{
+	char device[] = "cpu";
+	struct queued work = {.alone = true, .isolation = ISOLATION_OWN};
+	struct child children[1] = {{.state = CHILD_ENDING}};
+	struct pool_shared shared = {.device = device, .runners = {.children = children, .room = 1}};
+	struct lane lane = {.phase = LANE_WAITING, .judge = {.pid = 1}, .up = true, .work = &work,
+			    .truth = {.run_fd = -1, .deadline = INT64_MAX}};
+	struct err err = {""};
+
+	(void)state;
+	shared.lanes = &lane;
+	shared.lane_count = 1;
+	assert_int_equal(lane_advance(&shared, &lane, &err), 0);
+	assert_true(lane.alone_by > 0);
+	children[0].state = CHILD_NONE;
+	assert_int_equal(lane_advance(&shared, &lane, &err), 0);
+	assert_int_equal(lane.alone_by, 0);
 }
 
 int main(int argc, char **argv)
@@ -182,6 +207,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(spares_are_made_anew_when_they_do_not_disturb),
 	    cmocka_unit_test(queued_tasks_get_no_runner_while_a_case_runs_alone),
 	    cmocka_unit_test(runners_are_started_ahead_where_memory_is_free),
+	    cmocka_unit_test(a_case_that_runs_alone_waits_for_runners_that_end),
 	};
 	pool_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

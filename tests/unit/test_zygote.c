@@ -40,8 +40,11 @@ static void write_template(char path[64])
 		      "spec = importlib.util.spec_from_file_location('runner', 'python/runner.py')\n"
 		      "runner = importlib.util.module_from_spec(spec)\n"
 		      "spec.loader.exec_module(runner)\n"
+		      "started = 0\n"
 		      "def warm_up(*how):\n"
 		      "    time.sleep(0.05)\n"
+		      "    if 'REFTEST_TEST_REFUSES' in runner.os.environ and started > 1:\n"
+		      "        raise RuntimeError('no memory')\n"
 		      "    if 'REFTEST_TEST_LEAVES' in runner.os.environ and runner.os.fork() == 0:\n"
 		      "        time.sleep(600)\n"
 		      "runner.warm_up = warm_up\n"
@@ -51,6 +54,12 @@ static void write_template(char path[64])
 		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any', 'layers': 0}})\n"
 		      "sandbox = runner.Sandbox(int(sys.argv[3]), 'cpu', sys.argv[4], sys.argv[5])\n"
 		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1}, sandbox, runner.Child)\n"
+		      "fork = template.fork\n"
+		      "def counted(*request):\n"
+		      "    global started\n"
+		      "    started += 1\n"
+		      "    fork(*request)\n"
+		      "template.fork = counted\n"
 		      "try:\n"
 		      "    template.serve()\n"
 		      "finally:\n"
@@ -335,6 +344,64 @@ static void without_its_control_group_no_runner_starts(void **state)
 	close_pool(&setting);
 }
 
+/* A case that runs alone gets a runner that has run no reference, so this one is kept, and not a used one before it. */
+static void a_runner_without_a_past_is_kept(void **state)
+{
+	struct setting setting;
+	struct child *first = NULL;
+
+	(void)state;
+	open_pool(&setting, "cpu");
+	gather(&setting, 3);
+	for (int i = setting.runners.room - 1; i >= 0; i--)
+		if (setting.runners.children[i].state == CHILD_SPARE)
+			first = &setting.runners.children[i];
+	assert_non_null(first);
+	first->used = true;
+	zygote_thin(&setting.runners);
+	assert_int_equal(zygote_spares(&setting.runners), 1); /* zygote_spares does not count used runners */
+	assert_int_equal(first->state, CHILD_ENDING);
+	assert_int_equal(zygote_ending(&setting.runners), 2);
+	close_pool(&setting);
+}
+
+/* If a new runner cannot use the GPU while a reference runs, the reference may use all memory, so the run goes on. If no
+ * reference runs, the run ends with the runner's message. */
+static void a_runner_that_is_refused_for_now_ends_no_run(void **state)
+{
+	struct setting setting;
+	int64_t end = clock_ms() + GENEROUS_MS;
+	struct epoll_event event;
+	struct err err = {""};
+	struct child *taken;
+	int rc = 0;
+
+	(void)state;
+	setenv("REFTEST_TEST_REFUSES", "1", 1);
+	open_pool(&setting, "cuda:0");
+	gather(&setting, 1); /* starts the zygote */
+	unsetenv("REFTEST_TEST_REFUSES");
+	taken = zygote_take(&setting.runners, false);
+	assert_non_null(taken);
+	assert_true(setting.runners.gpu_free > 0);
+	while (setting.runners.gpu_free > 0 && clock_ms() < end) {
+		assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err), 0);
+		assert_int_equal(zygote_dispatch(&setting.runners, clock_ms(), &err), 0);
+		epoll_wait(setting.epoll, &event, 1, 10);
+	}
+	assert_int_equal(setting.runners.gpu_free, 0);
+	zygote_drop(&setting.runners, taken);
+	while (rc == 0 && clock_ms() < end) {
+		rc = zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err) == 0
+			 ? zygote_dispatch(&setting.runners, clock_ms(), &err)
+			 : -1;
+		epoll_wait(setting.epoll, &event, 1, 10);
+	}
+	assert_int_equal(rc, -1);
+	assert_non_null(strstr(err.text, "no memory"));
+	close_pool(&setting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +413,8 @@ int main(void)
 	    cmocka_unit_test(a_runner_is_gone_when_all_its_processes_are),
 	    cmocka_unit_test(a_runner_moves_to_its_control_group),
 	    cmocka_unit_test(without_its_control_group_no_runner_starts),
+	    cmocka_unit_test(a_runner_without_a_past_is_kept),
+	    cmocka_unit_test(a_runner_that_is_refused_for_now_ends_no_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

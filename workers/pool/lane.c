@@ -251,7 +251,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->used = child->used;
-	lane->beside = pool_shared_busy(shared, lane);
+	lane->beside = pool_shared_busy(shared, lane) || zygote_ending(&shared->runners) > 0;
 	lane->staged = shared->staged || shared->ipc_refused;
 	write_load(shared, &lane->work->task, lane->work->task.program, memory,
 		   lane->work->isolation == ISOLATION_KEPT, &text);
@@ -499,7 +499,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 	const char *message = json_text_of(error, "message");
 	int64_t line = 0;
 
-	if (cJSON_IsTrue(json_member(error, "lacks_memory")) && lane_memory_was_shared(shared, lane)) {
+	if (lane->loaded && cJSON_IsTrue(json_member(error, "lacks_memory")) && lane_memory_was_shared(shared, lane)) {
 		lane_drop_child(shared, lane);
 		lane_retry_alone(shared, lane, false);
 		return;
@@ -803,18 +803,22 @@ int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
 }
 
-/* Returns whether there is memory for the lane's case. A case that must run alone waits until the spare runners have
- * been killed and their memory is free, but not longer than ALONE_MS. */
+/* Kills the spare runners that use GPU memory. Returns whether the memory of these and of earlier runners is free. */
+static bool others_have_ended(struct pool_shared *shared)
+{
+	if (!lane_spares_hold_memory(shared))
+		return zygote_ending(&shared->runners) == 0;
+	zygote_thin(&shared->runners);
+	return zygote_idle(&shared->runners) <= 1; /* zygote_thin keeps one runner, which will run the case */
+}
+
+/* Returns whether there is memory for the lane's case. A case that must run alone waits for others_have_ended, but not
+ * longer than ALONE_MS. */
 static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
 
-	if (!lane->work->alone || !lane_spares_hold_memory(shared) || (lane->alone_by != 0 && now >= lane->alone_by)) {
-		lane->alone_by = 0;
-		return true;
-	}
-	zygote_thin(&shared->runners);
-	if (zygote_idle(&shared->runners) <= 1) { /* zygote_thin keeps one runner, which will run the case */
+	if (!lane->work->alone || (lane->alone_by != 0 && now >= lane->alone_by) || others_have_ended(shared)) {
 		lane->alone_by = 0;
 		return true;
 	}

@@ -46,7 +46,8 @@ struct lane {
 				  * entry */
 	bool loaded;            /* the runner has loaded the reference */
 	bool used;              /* the runner served another definition before */
-	bool beside;            /* another lane worked while the runner had the lane's reference */
+	bool beside;            /* another lane worked, or an earlier runner was ending, while the runner had the lane's
+				 * reference */
 	bool running;           /* the runner has not yet answered a {"run"} */
 	bool staged;            /* tensors for this runner are copied through host memory */
 	bool asked;             /* a run of this case was sent to the runner, so the inputs of the case are ready */

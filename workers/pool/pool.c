@@ -340,11 +340,14 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 /* Returns for how many queued tasks runners are started in addition to those for as many tasks as there are lanes. On a
  * GPU, the driver creates only a few CUDA contexts per second, so the many short tasks at the end of a run would wait
  * for contexts. A run begins with its longest tasks, and these contexts can be created while the long tasks run. Each
- * context uses GPU memory, so the number depends on the memory that is free. */
+ * context uses GPU memory, so the number depends on the memory that is free. A warm pool starts none ahead, because
+ * their memory would stay in use after the run; nor does a pool in which a case lacked memory. */
 static int ahead(const struct pool *pool)
 {
 	int64_t by_memory = pool->shared.runners.gpu_free / memory_for_ahead;
 
+	if (pool->warm || pool->shared.alone.first != NULL)
+		return 0;
 	return by_memory < AHEAD_MOST ? (int)by_memory : AHEAD_MOST;
 }
 

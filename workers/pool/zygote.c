@@ -335,18 +335,23 @@ void zygote_thin(struct zygote *runners)
 	struct child *kept = NULL;
 
 	for (int i = 0; i < runners->room && kept == NULL; i++)
-		if (runners->children[i].state == CHILD_SPARE)
+		if (runners->children[i].state == CHILD_SPARE && !runners->children[i].used)
 			kept = &runners->children[i];
 	for (int i = 0; i < runners->room; i++) {
 		struct child *child = &runners->children[i];
 
 		if (child->state != CHILD_SPARE && child->state != CHILD_WARMING && child->state != CHILD_FORKING)
 			continue;
-		if (kept == NULL)
+		if (kept == NULL && !child->used)
 			kept = child;
 		else if (child != kept)
 			zygote_drop(runners, child);
 	}
+}
+
+int zygote_ending(const struct zygote *runners)
+{
+	return count_state(runners, CHILD_ENDING);
 }
 
 struct child *zygote_reader(struct zygote *runners, struct err *err)
@@ -651,6 +656,13 @@ static int64_t gpu_free_of(const char *line, size_t length)
 	return value > 0 && value < 0x1p60 ? (int64_t)value : 0;
 }
 
+/* Returns whether a runner that cannot use the device may be able to do so later. Earlier runners could use the device,
+ * and references may use all of its memory now. */
+static bool is_refused_for_now(const struct zygote *runners)
+{
+	return runners->was_ready && count_state(runners, CHILD_TAKEN) > 0;
+}
+
 /* Handles the first message of a runner, {"ready"} or {"refused"}, before a lane uses the runner. Returns -1 if
  * runners cannot work on this machine. */
 static int read_fresh_child(struct zygote *runners, struct child *child, int64_t now_ms, struct err *err)
@@ -669,6 +681,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		if (!child->used)
 			runners->gpu_free = gpu_free_of(line, length);
 		runners->failures = 0;
+		runners->was_ready = true;
 		child->ready = true;
 		child->ready_ms = now_ms;
 		if (child->state == CHILD_WARMING)
@@ -690,7 +703,12 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 		err_set(err, "%s", refused == NULL ? "invalid message from a runner" : refused);
 		cJSON_Delete(message);
-		return -1;
+		if (refused == NULL || !is_refused_for_now(runners))
+			return -1;
+		trace("runners", "a runner cannot start now: %s", err->text);
+		runners->gpu_free = 0;
+		zygote_drop(runners, child);
+		return 0;
 	}
 	if (event == CHILD_NOTHING && (now_ms < child->deadline_ms || child->state == CHILD_SPARE))
 		return 0;

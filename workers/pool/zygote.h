@@ -82,6 +82,7 @@ struct zygote {
 	int64_t deadline_ms; /* the time by which the zygote must have started; 0: it has started, or there is none */
 	bool up;
 	int failures;                /* how often in a row a zygote or a runner failed to start */
+	bool was_ready;              /* a runner has been ready */
 	int64_t gpu_free;            /* how many bytes of GPU memory were free when the newest runner became ready; 0: not
 				      * known, or the device is the CPU */
 	int64_t watch_ms;            /* the time of the next check of the runners' memory */
@@ -144,8 +145,10 @@ bool zygote_reaches_processes(const struct zygote *runners);
 /* Returns the number of runners that belong to no lane and may use device memory. These are spare, starting and ending
  * runners. */
 int zygote_idle(const struct zygote *runners);
-/* Kills all spare and starting runners, except one. */
+/* Kills all spare and starting runners, except one that has run no reference. If there is no such runner, kills all of
+ * them. */
 void zygote_thin(struct zygote *runners);
+int zygote_ending(const struct zygote *runners); /* returns the number of runners that were killed, but have not ended */
 
 enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };
 /* Returns the next event of a runner. CHILD_LINE means that the runner sent a line, which is valid until the next call.
