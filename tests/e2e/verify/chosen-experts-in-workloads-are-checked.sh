@@ -39,4 +39,4 @@ for case in outside negative nan; do
 done
 expect "'topk_ids lists expert 16 at flat index 3' in c['$name', 'workload:outside']['message']"
 expect "'topk_ids lists expert -1 at flat index 0' in c['$name', 'workload:negative']['message']"
-expect "'a weight that is NaN' in c['$name', 'workload:nan']['message']"
+expect "'a routing weight that is NaN' in c['$name', 'workload:nan']['message']"
