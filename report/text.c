@@ -233,8 +233,8 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that did not run
- * themselves, because they share the verdict of an equal case that ran in this run. */
+/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases that have the
+ * verdict of an equal case of this run, so that they did not have to run. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
