@@ -73,7 +73,11 @@ WRONG_ARGUMENTS = ("unexpected keyword argument", "required positional argument"
 
 
 def is_accident(problem, name, text):
-    if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
+    return isinstance(problem, (ImportError, Lacking)) or is_lack_of_memory(problem, name, text)
+
+
+def is_lack_of_memory(problem, name, text):
+    if isinstance(problem, MemoryError) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
 

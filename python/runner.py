@@ -43,8 +43,8 @@ child ends
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "limit", "lacks_memory", "fatal", "raised", "certain", "needs_gpu", "needs_module"}}
-  describes an error of the reference; line 0 means that the line is unknown.
+- {"error": {"message", "line", "accident", "limit", "lacks_memory", "fatal", "raised", "certain", "needs_gpu",
+  "needs_module"}} describes an error of the reference; line 0 means that the line is unknown.
 - "accident" is true if this machine and not the reference's source may have caused the error (no memory, a missing
   module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
@@ -662,8 +662,8 @@ class Child:
             # The message must not contain the folder's name, because this name differs in each run.
             described["message"] = described["message"].replace(self.solution + "/", "")
             if limit is None:
-                lacks = name_of(problem) == "OutOfMemoryError" or self.device != "cpu" and "out of memory" in text_of(problem)
-                return dict(described, lacks_memory=lacks)
+                lacks_memory = failures.is_lack_of_memory(problem, name_of(problem), text_of(problem))
+                return dict(described, lacks_memory=lacks_memory)
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason,
                         lacks_memory=limit is failures.MEMORY and self.memory < self.wanted_memory)

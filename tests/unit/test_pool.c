@@ -410,7 +410,8 @@ static int attempts_without_memory(const char *exception, int64_t limit)
 	assert_null(result.owner);
 	unlink(paths[1]);
 	result = next_result(wide.pool, &wide.arena);
-	expect(&result, STATUS_ERROR, strcmp(exception, "MemoryError") == 0 ? REASON_MEMORY_LIMIT : REASON_RAISED, exception);
+	expect(&result, STATUS_ERROR, strcmp(exception, "MemoryError") == 0 ? REASON_MEMORY_LIMIT : REASON_RAISED,
+	       exception[0] == 'R' ? "out of memory" : exception);
 	while (read(tells, &byte, 1) == 1)
 		attempts++;
 	close(tells);
@@ -421,6 +422,37 @@ static int attempts_without_memory(const char *exception, int64_t limit)
 	return attempts;
 }
 
+/* Verifies two cases of a definition whose reference has no memory while it is loaded, directly after another runner was
+ * killed. Returns how often the reference was loaded. */
+static int loads_without_memory(void)
+{
+	struct setting setting = {.pool = open_pool(1, GENEROUS_S, false)};
+	const struct job *jobs[] = {&rmsnorm, &rmsnorm};
+	struct zygote *runners = &setting.pool->shared.runners;
+	struct child *killed = &runners->children[runners->room - 1]; /* a slot that no runner uses */
+	int tells = open_tells(), loads = 1;
+	struct pool_result result;
+	char byte;
+
+	setting.pool->shared.memory = INT64_MAX;
+	assert_int_equal(killed->state, CHILD_NONE);
+	killed->state = CHILD_ENDING;
+	submit(setting.pool, HEAD "tell_outside()\nraise MemoryError\n" RUN "    return y\n", jobs, 2, NULL);
+	while (read(tells, &byte, 1) == 0)
+		dispatch_once(setting.pool);
+	killed->state = CHILD_NONE;
+	for (int i = 0; i < 2; i++) {
+		result = next_result(setting.pool, &setting.arena);
+		expect(&result, STATUS_ERROR, REASON_MEMORY_LIMIT, "the reference failed to load: MemoryError");
+	}
+	while (read(tells, &byte, 1) == 1)
+		loads++;
+	close(tells);
+	pool_close(setting.pool);
+	arena_free(&setting.arena);
+	return loads;
+}
+
 /* If a reference needs more memory than the machine has left while other cases run, its case is tried again after these
  * cases have ended. If the reference reaches a limit that the user set, the result counts. */
 static void a_reference_without_memory_is_tried_again_alone(void **state)
@@ -429,7 +461,9 @@ static void a_reference_without_memory_is_tried_again_alone(void **state)
 	assert_int_equal(attempts_without_memory("MemoryError", INT64_MAX), 2);
 	assert_int_equal(attempts_without_memory("MemoryError", 1 << 30), 1);
 	assert_int_equal(attempts_without_memory("torch.OutOfMemoryError", 1 << 30), 2); /* the GPU has no memory */
+	assert_int_equal(attempts_without_memory("RuntimeError('CUDA error: out of memory')", 1 << 30), 2);
 	assert_int_equal(attempts_without_memory("ValueError", INT64_MAX), 1);
+	assert_int_equal(loads_without_memory(), 2); /* both cases share the second load */
 }
 
 static void cases_of_several_definitions_run_side_by_side(void **state)

@@ -497,11 +497,12 @@ static const char *error_flag(const cJSON *error)
 static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)
 {
 	const char *message = json_text_of(error, "message");
+	bool loaded = lane->loaded;
 	int64_t line = 0;
 
-	if (lane->loaded && cJSON_IsTrue(json_member(error, "lacks_memory")) && lane_memory_was_shared(shared, lane)) {
+	if (cJSON_IsTrue(json_member(error, "lacks_memory")) && lane_memory_was_shared(shared, lane)) {
 		lane_drop_child(shared, lane);
-		lane_retry_alone(shared, lane, false);
+		loaded ? lane_retry_alone(shared, lane, false) : lane_retry_rest_alone(shared, lane);
 		return;
 	}
 	json_integer(json_member(error, "line"), &line);

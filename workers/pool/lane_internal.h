@@ -50,6 +50,8 @@ void lane_reached(struct lane *lane, const char *who, const cJSON *message);
 /* Queues the case, to retry it when no other lane works, and continues with the next case. `attacked` means that
  * something killed or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
+/* Does the same with the case and all cases after it, because the reference cannot be loaded now. */
+void lane_retry_rest_alone(struct pool_shared *shared, struct lane *lane);
 /* Returns whether a case must run again. If so, prepares the new run; the caller must then ignore the verdict
  * `text`. */
 bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *text, size_t length);

@@ -9,22 +9,34 @@
 #include "base/trace.h"
 #include "workers/pool/isolation.h"
 
-void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
+/* Queues the next `count` cases of the lane, to retry them when no other lane works. */
+static void queue_alone(struct pool_shared *shared, struct lane *lane, int count, bool attacked)
 {
-	struct task one = lane->work->task;
+	struct task part = lane->work->task;
 	struct queued *work;
 
-	one.jobs += lane->work->job;
-	one.seconds += one.seconds != NULL ? lane->work->job : 0;
-	one.job_count = 1;
-	work = queued_new(&one);
+	part.jobs += lane->work->job;
+	part.seconds += part.seconds != NULL ? lane->work->job : 0;
+	part.job_count = count;
+	work = queued_new(&part);
 	work->alone = true;
 	work->attacked = attacked;
 	isolation_set(work, "no other reference may run at the same time as this reference");
 	queue_push(&shared->alone, work);
-	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
+	trace("lane", "%s %s: retry alone (%d cases)", part.name, part.jobs[0]->id, count);
 	lane_judge_forget(lane);
+	lane->work->job += count - 1;
 	lane_next_case(shared, lane);
+}
+
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
+{
+	queue_alone(shared, lane, 1, attacked);
+}
+
+void lane_retry_rest_alone(struct pool_shared *shared, struct lane *lane)
+{
+	queue_alone(shared, lane, lane->work->task.job_count - lane->work->job, false);
 }
 
 /* Returns whether the spare runners use GPU memory. On a GPU, each spare runner has a CUDA context, whose memory a
