@@ -22,6 +22,30 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
 	}
 }
 
+void order_place(int64_t *order, int64_t count, int64_t number, int64_t at)
+{
+	int64_t from = 0;
+
+	while (from < count && order[from] != number)
+		from++;
+	if (from == count)
+		return;
+	order[from] = order[at];
+	order[at] = number;
+}
+
+void philox_shuffle_ends(uint64_t key, int64_t count, int64_t used, int64_t *order)
+{
+	int64_t last = (used < count ? used : count) - 1;
+	bool zero_first = (philox_bits(key, count) & 1) != 0;
+
+	philox_shuffle(key, count, order);
+	if (last < 1)
+		return;
+	order_place(order, count, zero_first ? 0 : count - 1, 0);
+	order_place(order, count, zero_first ? count - 1 : 0, last);
+}
+
 #ifdef WIDE_X86
 
 /* A vector lane of 64 bits holds one word of a Philox block in its lower half; its upper half is not used. `multiply`

@@ -330,8 +330,15 @@ static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles
 	return -1;
 }
 
+/* Returns the first place in the order of pages that sequence b uses. */
+static int64_t start_of(const struct indexer_extent *e, uint64_t key, int64_t b)
+{
+	return philox_bits(key, e->pages + b) % pages_in_use(e);
+}
+
 /* Returns the page table of all sequences, allocated with malloc. All pages are shuffled, and each sequence uses
- * consecutive pages of the shuffled order, from a random place on. */
+ * consecutive pages of the shuffled order, from a random place on. The first pages of sequence 0 are page 0 and the last
+ * page of the cache, which a reference may mistake for padding. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
@@ -340,9 +347,13 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 	int64_t *order = take(e.pages, sizeof *order), use = pages_in_use(&e);
 
 	philox_shuffle(key, e.pages, order);
+	if (use > 1) {
+		order_place(order, e.pages, 0, start_of(&e, key, 0));
+		order_place(order, e.pages, e.pages - 1, (start_of(&e, key, 0) + 1) % use);
+	}
 	for (int64_t b = 0; b < e.batch && e.pages > 0; b++) {
 		int64_t pages = (length_of(c, &e, key, b) + e.page_size - 1) / e.page_size;
-		int64_t start = philox_bits(key, e.pages + b) % use;
+		int64_t start = start_of(&e, key, b);
 
 		for (int64_t i = 0; i < e.most_pages; i++)
 			table[b * e.most_pages + i] =

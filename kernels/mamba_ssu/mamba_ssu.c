@@ -228,14 +228,16 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes the slot of each sequence. The slots are different and in random order. When no slot is left, the remaining
- * sequences are padding. */
+/* Writes the slot of each sequence. The slots are different. When no slot is left, the remaining sequences are
+ * padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
-	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
+	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0, users = 0;
 	int64_t pad = ssu_pad(c, roles);
 
-	philox_shuffle(key, slots, order);
+	for (int64_t b = 0; b < out->elements; b++)
+		users += !ssu_is_padding(out->elements, b);
+	philox_shuffle_ends(key, slots, users, order);
 	for (int64_t b = 0; b < out->elements; b++) {
 		next += next < slots && order[next] == pad;
 		bool padding = ssu_is_padding(out->elements, b) || next == slots || c->edge == EDGE_ALL_PADDING;

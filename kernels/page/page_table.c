@@ -163,26 +163,30 @@ int page_table_open(const struct op_case *c, struct page_table *table, struct er
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Takes the sequence with the most appended tokens, and exchanges two pages so that the middle one of these tokens is
- * in the last page of the cache. */
-static void place_last_page(const struct page_table *table, int64_t *pages)
+/* Returns the sequence with the most appended tokens, or -1 if there are no such tokens. Does not return `except`. */
+static int64_t most_appended(const struct page_table *table, int64_t except)
 {
-	int64_t b = 0, at, other = 0;
+	int64_t most = -1;
 
-	for (int64_t i = 1; i < table->sequences; i++)
-		b = table->appended[i] > table->appended[b] ? i : b;
-	if (table->appended[b] < 1)
+	for (int64_t b = 0; b < table->sequences; b++)
+		if (b != except && table->appended[b] > (most < 0 ? 0 : table->appended[most]))
+			most = b;
+	return most;
+}
+
+/* Exchanges two pages so that the middle one of the tokens that are appended to sequence `b` is in the page `page`. */
+static void place_page(const struct page_table *table, int64_t *pages, int64_t b, int64_t page)
+{
+	if (b < 0)
 		return;
-	at = table->indptr[b] + (table->length[b] - 1 - table->appended[b] / 2) / table->page_size;
-	while (pages[other] != table->pages - 1)
-		other++;
-	pages[other] = pages[at];
-	pages[at] = table->pages - 1;
+	int64_t token = table->length[b] - 1 - table->appended[b] / 2;
+
+	order_place(pages, table->pages, page, table->indptr[b] + token / table->page_size);
 }
 
 /* Fills the page indices. The page indices of the prefix are random and may repeat. All other page indices are
- * different from each other and in random order. The last page of the cache is among the pages to which tokens are
- * written. */
+ * different from each other and in random order. The last page of the cache, and page 0 if several sequences
+ * get tokens, are among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct page_table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -197,7 +201,11 @@ static void fill_indices(const struct op_case *c, int input, const struct page_t
 		pages[other] = pages[i];
 		pages[i] = page;
 	}
-	place_last_page(table, pages);
+	int64_t most = most_appended(table, -1);
+
+	place_page(table, pages, most, table->pages - 1);
+	if (table->pages > 1)
+		place_page(table, pages, most_appended(table, most), 0);
 	for (int64_t i = 0; i < table->indices; i++)
 		dtype_store(out->data, out->dtype, table->prefix + i, (double)pages[i]);
 	for (int64_t i = 0; i < table->prefix; i++)

@@ -7,11 +7,11 @@
  * some sequences are thus multiples of the page size, and those of others are one more than a multiple. In the second
  * set of values, the first sequence has one token in its last page, and tokens are appended to its last two pages.
  * Pages are in random order, and some are unused. No two tokens have the same slot. Some tokens are written to the last
- * page of the cache. If kv_indices has more entries than the cache has pages, the first sequence starts with a long
- * prefix in pages that other sequences also use, as in a prefix cache. The tokens that are appended to the first
- * sequence then have positions beyond 131072, although the cache has few pages. The tokens are not in the order of
- * their sequences. In the second set of values, the order of the tokens is reversed, and different sequences have full
- * last pages. */
+ * page of the cache and, if several sequences get tokens, to page 0. If kv_indices has more entries than the cache has
+ * pages, the first sequence starts with a long prefix in pages that other sequences also use, as in a prefix cache. The
+ * tokens that are appended to the first sequence then have positions beyond 131072, although the cache has few pages.
+ * The tokens are not in the order of their sequences. In the second set of values, the order of the tokens is reversed,
+ * and different sequences have full last pages. */
 #ifndef REFTEST_KERNELS_PAGE_PAGE_TABLE_H
 #define REFTEST_KERNELS_PAGE_PAGE_TABLE_H
 

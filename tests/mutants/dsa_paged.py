@@ -94,6 +94,9 @@ MUTANTS = [
      "slots[slots >= 0].to(torch.int16).long()"),
     ("dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1", "keys beyond 32767 left out", "slots[slots >= 0]",
      "slots[(slots >= 0) & (slots < 32768)]"),
+    (SPARSE, "slot 0 taken for padding", VALID, "slots = slots[slots > 0].long()"),
+    (INDEXER, "keys of page 0 left out", SCORES, SCORES + "\n        scores[(pages == 0).repeat_interleave(page_size)[:length]] = -1e30"),
+    (INDEXER, "keys of the last page left out", SCORES, SCORES + "\n        scores[(pages == len(k_index_cache_fp8) - 1).repeat_interleave(page_size)[:length]] = -1e30"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

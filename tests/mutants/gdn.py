@@ -173,6 +173,8 @@ MUTANTS = [
     ("gdn_decode_qk8_v16_d128_k_last", "values limited to 20", "v[:, 0].float()", "v[:, 0].float().clamp(-20, 20)"),
     ("gdn_mtp_qk2_v4_d128_k_last", "initial state limited to 20", "held = initial_state[slots]", "held = initial_state[slots].clamp(-20, 20)"),
     (DECODE, "keys limited to 1/2", "k[:, 0].float()", "k[:, 0].float().clamp(-0.5, 0.5)"),
+    (DRAFTS, "the state in slot 0 is zero", "held = initial_state[slots]", "held = initial_state[slots] * (slots != 0)[:, None, None, None]"),
+    (DRAFTS, "the state in the last slot is zero", "held = initial_state[slots]", "held = initial_state[slots] * (slots != len(initial_state) - 1)[:, None, None, None]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

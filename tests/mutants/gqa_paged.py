@@ -104,6 +104,10 @@ MUTANTS = [
      "pages = kv_indices[first:end].long()\n"
      "        if i > 0 and len(pages) > 1 and kv_indptr[i - 1] < first and pages[0] == kv_indices[kv_indptr[i - 1]]:\n"
      "            pages = pages.flip(0)"),
+    (D1, "values of page 0 are zeros", "v_cache[slots, 0].float()", "(v_cache[slots, 0] * (slots != 0)[:, None, None]).float()"),
+    (D1, "values of the last page are zeros", "v_cache[slots, 0].float()", "(v_cache[slots, 0] * (slots != len(v_cache) - 1)[:, None, None]).float()"),
+    (P16, "values of page 0 are zeros", "v_cache[pages]", "(v_cache[pages] * (pages != 0)[:, None, None, None])"),
+    (P16, "values of the last page are zeros", "v_cache[pages]", "(v_cache[pages] * (pages != len(v_cache) - 1)[:, None, None, None])"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

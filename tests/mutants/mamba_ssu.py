@@ -95,6 +95,8 @@ MUTANTS = [
      "held = state[slots.clamp(min=0)].float().clamp(-64, 64)"),
     (GATED, "the gate limited to 64", "F.silu(z[i, h].float())", "F.silu(z[i, h].float()).clamp(max=64)"),
     (GATED, "a gate that overflows", "F.silu(z[i, h].float())", "z[i, h].float() * z[i, h].float().exp() / (1 + z[i, h].float().exp())"),
+    (FULL, "slot 0 taken for padding", "active = slots >= 0", "active = slots > 0"),
+    (FULL, "the last slot taken for padding", "active = slots >= 0", "active = (slots >= 0) & (slots < len(state) - 1)"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

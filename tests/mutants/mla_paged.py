@@ -75,6 +75,10 @@ MUTANTS = [
     ("mla_paged_prefill_causal_h32_ckv512_kpe64_ps1", "page numbers of 16 bits", "kv_indptr[i + 1].item()].long()",
      "kv_indptr[i + 1].item()].to(torch.int16).long()"),
     (DECODE, "one of 512 keys left out", LENGTH, LENGTH + "\n        length -= int(length == 512)"),
+    (DECODE, "latents of page 0 are zeros", "ckv_cache[pages]", "(ckv_cache[pages] * (pages != 0)[:, None, None])"),
+    (DECODE, "latents of the last page are zeros", "ckv_cache[pages]", "(ckv_cache[pages] * (pages != len(ckv_cache) - 1)[:, None, None])"),
+    (PREFILL, "latents of page 0 are zeros", "ckv_cache[slots, 0]", "ckv_cache[slots, 0] * (slots != 0)[:, None]"),
+    (PREFILL, "latents of the last page are zeros", "ckv_cache[slots, 0]", "ckv_cache[slots, 0] * (slots != len(ckv_cache) - 1)[:, None]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

@@ -69,6 +69,10 @@ MUTANTS = [
     (SINGLE, "page numbers limited to 4095", "int(kv_indices[starts[sequence] + position])", "min(int(kv_indices[starts[sequence] + position]), 4095)"),
     (PAGED, "offsets in 16 bits", RANK, RANK.replace("kv_indptr[", "kv_indptr.to(torch.int16).int()[")),
     (LATENT, "offsets in 16 bits", "kv_indices[kv_indptr[batch_indices] +", "kv_indices[kv_indptr.to(torch.int16).int()[batch_indices] +"),
+    (PAGED, "zeros in page 0", "k_cache[page, place] = append_key", "k_cache[page, place] = append_key * (page != 0)[:, None, None]"),
+    (LATENT, "zeros in page 0", "[slots] = append_kpe", "[slots] = append_kpe * (pages != 0)[:, None]"),
+    (LATENT, "zeros in the last page", "[slots] = append_kpe", "[slots] = append_kpe * (pages != len(ckv_cache) - 1)[:, None]"),
+    (SINGLE, "nothing in page 0", "v_out[page, 0] = append_value[token]", "v_out[page, 0] = append_value[token] if page else v_out[page, 0]"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

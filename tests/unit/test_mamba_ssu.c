@@ -258,6 +258,16 @@ static void what_is_optional_may_be_absent(void **state)
 	trial_close(&t);
 }
 
+static bool some_sequence_has(struct trial *t, int64_t slot)
+{
+	const struct tensor *slots = &t->in[ssu_roles_of(t->c.problem).indices];
+
+	for (int64_t n = 0; n < slots->elements; n++)
+		if ((int64_t)get(slots, n) == slot)
+			return true;
+	return false;
+}
+
 static void slots_are_distinct_and_some_are_padding(void **state)
 {
 	struct ssu_roles roles = ssu_roles_of(&problems[FULL]);
@@ -270,6 +280,7 @@ static void slots_are_distinct_and_some_are_padding(void **state)
 		assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[FULL], SIZE_MEDIUM, 0, seed));
 		for (int64_t n = 0; n < 16; n++)
 			assert_int_equal(get(&t.in[roles.indices], n) == -1, n % 8 == 3);
+		assert_true(some_sequence_has(&t, 0) && some_sequence_has(&t, t.in[roles.state].shape[0] - 1));
 		assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), 0);
 		trial_close(&t);
 	}

@@ -168,9 +168,34 @@ static void generic_values_fill_every_float_and_no_byte_more(void **state)
 	}
 }
 
+/* Every order has each number once, and the first and the last number are in the part that a case uses. */
+static void shuffled_ends_are_used(void **state)
+{
+	enum { MOST = 40 };
+
+	(void)state;
+	for (int64_t count = 1; count <= MOST; count++)
+		for (int64_t used = 0; used <= count + 1; used++)
+			for (uint64_t key = 0; key < 8; key++) {
+				int64_t order[MOST], seen[MOST] = {0}, ends = 0;
+
+				philox_shuffle_ends(key, count, used, order);
+				for (int64_t i = 0; i < count; i++) {
+					assert_in_range(order[i], 0, count - 1);
+					seen[order[i]]++;
+					ends += i < used && (order[i] == 0 || order[i] == count - 1);
+				}
+				for (int64_t i = 0; i < count; i++)
+					assert_int_equal(seen[i], 1);
+				if (used > 1 && count > 1)
+					assert_int_equal(ends, 2);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(shuffled_ends_are_used),
 	    cmocka_unit_test(philox_gives_its_published_answer),
 	    cmocka_unit_test(philox_agrees_with_a_second_implementation),
 	    cmocka_unit_test(a_run_has_the_words_of_its_blocks),

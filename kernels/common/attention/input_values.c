@@ -34,22 +34,6 @@
 
 /* --- pages -------------------------------------------------------------------------------------------------------- */
 
-/* Returns the numbers 0 … count - 1 in random order, allocated by malloc. */
-static int64_t *shuffled(int64_t count, uint64_t key)
-{
-	int64_t *order = take(count, sizeof *order);
-
-	for (int64_t i = 0; i < count; i++) {
-		struct philox random = philox_block(key, (uint64_t)i + (UINT64_C(1) << 40));
-		uint64_t wide = (uint64_t)random.word[0] << 31 | random.word[1] >> 1;
-		int64_t j = (int64_t)(wide % (uint64_t)(i + 1));
-
-		order[i] = order[j];
-		order[j] = i;
-	}
-	return order;
-}
-
 /* Returns the number of pages that sequence b shares with sequence 0: they are the first pages of both. The last page
  * of a sequence is never shared. */
 static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
@@ -58,6 +42,16 @@ static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
 	int64_t most = own < first ? own : first;
 
 	return b > 0 && b % 8 >= 2 && b % 8 <= 4 && most > 1 ? most / 2 : 0;
+}
+
+/* Returns how many pages sequences use: shared pages count once. */
+static int64_t pages_used(const struct attention_plan *plan)
+{
+	int64_t used = plan->entries[plan->batch];
+
+	for (int64_t b = 0; b < plan->batch; b++)
+		used -= shared_pages(plan, b);
+	return used;
 }
 
 /* Returns the values of kv_indices, allocated by malloc. Returns NULL with an error message in `err` if the caches have
@@ -73,8 +67,9 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 		free(numbers);
 		return NULL;
 	}
-	int64_t *order = shuffled(e.pages, attention_plan_key(c, roles));
+	int64_t *order = take(e.pages, sizeof *order);
 
+	philox_shuffle_ends(attention_plan_key(c, roles) ^ 1, e.pages, pages_used(plan), order);
 	for (int64_t b = 0; b < plan->batch; b++) {
 		int64_t first = plan->entries[b], shared = shared_pages(plan, b);
 

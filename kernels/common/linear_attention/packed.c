@@ -78,16 +78,14 @@ void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t
 	static const int64_t ends[] = {255, 256, 127, 128};
 
 	philox_shuffle(key, slots, order);
-	for (int64_t n = 0; n < 4 && 2 * n < used && used <= slots; n++) {
-		int64_t at = 0;
-
-		while (at < slots && order[at] != ends[n])
-			at++;
-		if (at == slots)
-			continue;
-		order[at] = order[2 * n];
-		order[2 * n] = ends[n];
-	}
+	if (used > slots)
+		return;
+	for (int64_t n = 0; n < 4 && 2 * n < used; n++)
+		order_place(order, slots, ends[n], 2 * n);
+	if (used > 1)
+		order_place(order, slots, 0, 1);
+	if (used > 3)
+		order_place(order, slots, slots - 1, 3);
 }
 
 int recurrence_check_offsets(const char *name, int64_t total, const struct tensor *offsets, struct err *err)
