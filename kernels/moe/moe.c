@@ -343,11 +343,13 @@ static bool is_wide(const struct op_case *c, int input)
 }
 
 /* Makes some scales and factors of the second set of values large, and others smaller by the same factor, so that
- * products do not change. In a case of one token, the scales of the hidden states and the factors of "up" are large. In
- * other cases, the scales or factors of the first product and the factors of the second product are large. */
+ * products do not change. In a case of one token or of BLOCK tokens, the scales of the hidden states and the factors of
+ * "up" are large. In other cases, the scales or factors of the first product and the factors of the second product are
+ * large. One token may select no steep expert, but some of BLOCK tokens do. */
 static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
 {
-	int loud = c->axis[c->problem->outputs[0].axis[0]] == 1 ? LOUD : -LOUD;
+	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]];
+	int loud = tokens == 1 || tokens == BLOCK ? LOUD : -LOUD;
 
 	if (is_wide(c, roles->hidden_scale) && is_wide(c, roles->factor_up >= 0 ? roles->factor_up : roles->scale1)) {
 		x->hidden_scale += loud;
