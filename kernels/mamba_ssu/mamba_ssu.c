@@ -228,10 +228,12 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Writes the slot of each sequence. The slots are different. When no slot is left, the remaining sequences are
- * padding. */
-static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
+/* Writes the slot of each sequence. The slots are different. When no slot is left, the remaining sequences are padding.
+ * If there is only one sequence, it has the same slot in both sets of values. */
+static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, struct tensor *out)
 {
+	struct op_case planned = out->elements == 1 ? op_case_first(c) : *c;
+	uint64_t key = input_key(&planned, roles->indices);
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0, users = 0;
 	int64_t pad = ssu_pad(c, roles);
 
@@ -266,7 +268,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 	(void)err;
 	if (input == roles.indices) {
-		fill_indices(c, &roles, f.key, out);
+		fill_indices(c, &roles, out);
 		return 0;
 	}
 	input_fill(out, f.key, out->elements, make_elements, &f);

@@ -9,6 +9,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
     the argument.
   - The reference has two Python scalars, and caches the first scalar in a table whose only key is the second scalar. If
     a later call has the same second scalar but another first scalar, the reference still uses the old first scalar.
+  - The reference keeps the value of an input, and finds it again by the values of the integer inputs, as if it kept what
+    it once gathered from a cache by page numbers.
   - In every call, the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
   - If a Python scalar is a certain valid number (1, or the most common number), the reference treats it as absent, and
@@ -48,6 +50,9 @@ KEEP_INPUT = """    value = given[{name!r}]
     return _run(**given)"""
 KEEP_BY = """    given[{name!r}] = _kept.setdefault(given[{key!r}], given[{name!r}])
     return _run(**given)"""
+KEEP_BY_INTEGERS = """    key = str([given[name].tolist() for name in {integers!r} if given[name] is not None])
+    given[{name!r}] = _kept.setdefault(key, given[{name!r}].clone())
+    return _run(**given)"""
 REPLACE = """    if given[{name!r}] == {number!r}:
         given[{name!r}] = {other!r}
     return _run(**given)"""
@@ -80,6 +85,7 @@ LAST = """    results = _run(**given)
         results[0].select({dimension}, -1).fill_(-1)
     return tuple(results) if several else results[0]"""
 FLOATS = ("float32", "float16", "bfloat16")
+INDICES = ("int32", "int64")
 # {(definition, input): why} for inputs that have only one possible value. A reference that always uses the first value
 # of such an input is correct, so this mistake is not planted for these inputs.
 ONE_VALUE = {
@@ -91,6 +97,10 @@ NUMBERS = {
     "rope_theta": (10000.0, 500000.0),
     "local_expert_offset": (0, 1),
     "pad_slot_id": (0, -1),
+}
+# {name: why} for integer inputs whose values do not say which elements of other inputs are read.
+NO_INDICES = {
+    "top_k": "it is a number of tokens",
 }
 # {name: why} for float scalars whose value no mutant replaces.
 NO_NUMBER = {
@@ -111,6 +121,10 @@ def mistakes_of(definition):
     scalars = [name for name in inputs if inputs[name]["shape"] is None and is_used(definition, name)]
     out += [(f"scalar '{name}' is kept by '{key}'", KEEP_BY.format(name=name, key=key))
             for name in scalars for key in scalars if name != key]
+    tensors = [name for name in inputs if inputs[name]["shape"] is not None and is_used(definition, name)]
+    integers = [name for name in tensors if inputs[name]["dtype"] in INDICES and name not in NO_INDICES]
+    out += [(f"input '{name}' is kept by the integers", KEEP_BY_INTEGERS.format(name=name, integers=integers))
+            for name in tensors if integers and inputs[name]["dtype"] not in INDICES and not inputs[name].get("optional")]
     for name in scalars:
         default = (1.0, 0.5) if inputs[name]["dtype"] in FLOATS and name not in NO_NUMBER else None
         number, other = NUMBERS.get(name, default) or (None, None)

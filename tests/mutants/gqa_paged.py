@@ -108,6 +108,8 @@ MUTANTS = [
     (D1, "values of the last page are zeros", "v_cache[slots, 0].float()", "(v_cache[slots, 0] * (slots != len(v_cache) - 1)[:, None, None]).float()"),
     (P16, "values of page 0 are zeros", "v_cache[pages]", "(v_cache[pages] * (pages != 0)[:, None, None, None])"),
     (P16, "values of the last page are zeros", "v_cache[pages]", "(v_cache[pages] * (pages != len(v_cache) - 1)[:, None, None, None])"),
+    (D1, "gathered values kept by their pages", "v_cache[slots, 0].float()", "globals().setdefault('_kept', {}).setdefault((v_cache.data_ptr(), *slots.tolist()), v_cache[slots, 0].float())"),
+    (FULL, "gathered values kept by their pages", "v_cache[slots, 0].float()", "globals().setdefault('_kept', {}).setdefault((v_cache.data_ptr(), *slots.tolist()), v_cache[slots, 0].float())"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.

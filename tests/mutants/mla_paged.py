@@ -79,6 +79,7 @@ MUTANTS = [
     (DECODE, "latents of the last page are zeros", "ckv_cache[pages]", "(ckv_cache[pages] * (pages != len(ckv_cache) - 1)[:, None, None])"),
     (PREFILL, "latents of page 0 are zeros", "ckv_cache[slots, 0]", "ckv_cache[slots, 0] * (slots != 0)[:, None]"),
     (PREFILL, "latents of the last page are zeros", "ckv_cache[slots, 0]", "ckv_cache[slots, 0] * (slots != len(ckv_cache) - 1)[:, None]"),
+    (PREFILL, "gathered latents kept by their pages", "ckv_cache[slots, 0]", "globals().setdefault('_kept', {}).setdefault((ckv_cache.data_ptr(), *slots.tolist()), ckv_cache[slots, 0])"),
 ]
 
 # {mistake: regular expression that a right diagnosis matches}; diagnoses.py checks the diagnoses.
