@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7503279fe1dfc92a272df1d4b78fc4a7
+# reftest-body: c4413b3929e48810d641f7a1d8b0a54f
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -92,7 +92,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             batch_size=1,
-            num_pages=2,
+            num_pages=1,
             len_indptr=2,
             num_kv_indices=1,
         ),
@@ -230,7 +230,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             batch_size=1,
-            num_pages=2,
+            num_pages=1,
             len_indptr=2,
             num_kv_indices=1,
         ),
@@ -391,7 +391,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             total_q=1,
-            num_pages=2,
+            num_pages=1,
             batch_size=1,
             len_indptr=2,
             num_kv_indices=1,
@@ -545,7 +545,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             total_q=1,
-            num_pages=2,
+            num_pages=1,
             len_indptr=2,
             num_kv_indices=1,
         ),

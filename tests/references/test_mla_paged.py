@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7c7966762a6753a9fa76b4a41c3ce3f5
+# reftest-body: eb5a442b4c60be082e1c549e722a34c5
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -94,7 +94,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             batch_size=1,
-            num_pages=2,
+            num_pages=1,
             len_indptr=2,
             num_kv_indices=1,
         ),
@@ -243,7 +243,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
         conftest.edge(
             "one_of_each",
             total_q=1,
-            num_pages=2,
+            num_pages=1,
             len_indptr=2,
             num_kv_indices=1,
         ),

@@ -267,10 +267,9 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 	return (edge != EDGE_NO_KEYS && edge != EDGE_MANY_KEYS) || problem->axes[key->axis[0]].var;
 }
 
-/* Writes the axis values of an edge case. The caches are never empty, because they have one page that no sequence
- * uses. */
+/* Writes the axis values of an edge case. The caches have `unused` pages that no sequence uses. */
 static void set_edge(const struct op_problem *problem, const struct attention_roles *roles, int64_t batch,
-                     int64_t queries, int64_t entries, int64_t *axis)
+                     int64_t queries, int64_t entries, int64_t unused, int64_t *axis)
 {
 	struct attention_preset preset = {batch, queries, 0, LIST_NONE};
 
@@ -278,7 +277,7 @@ static void set_edge(const struct op_problem *problem, const struct attention_ro
 	set_axis(problem, axis, roles->query[0], 0, queries);
 	if (roles->kv_indices >= 0) {
 		set_axis(problem, axis, roles->kv_indices, 0, entries);
-		set_axis(problem, axis, roles->key[0], 0, entries + 1);
+		set_axis(problem, axis, roles->key[0], 0, entries + unused);
 	} else {
 		set_axis(problem, axis, roles->key[0], 0, entries);
 	}
@@ -302,19 +301,19 @@ bool attention_edge_axes(const struct op_problem *problem, int variant, int edge
 		return false;
 	switch (edge) {
 	case EDGE_NO_QUERIES:
-		set_edge(problem, roles, decode ? 0 : 2, 0, decode ? 0 : 3, axis);
+		set_edge(problem, roles, decode ? 0 : 2, 0, decode ? 0 : 3, 1, axis);
 		return true;
 	case EDGE_NO_KEYS:
-		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, axis);
+		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, 1, axis);
 		return true;
 	case EDGE_BLIND_QUERIES: /* there are more queries than keys, so some queries see no key */
-		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
+		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, 1, axis);
 		return !decode && attention_is_causal(problem, roles);
 	case EDGE_MANY_KEYS:
-		set_edge(problem, roles, 1, 1, many_keys(problem, roles) / page_size, axis);
+		set_edge(problem, roles, 1, 1, many_keys(problem, roles) / page_size, 1, axis);
 		return true;
 	default:
-		set_edge(problem, roles, 1, 1, 1, axis);
+		set_edge(problem, roles, 1, 1, 1, 0, axis);
 		return true;
 	}
 }
