@@ -279,12 +279,15 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence, in random order. Each slot is used by `sharing` consecutive sequences. */
-static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
+/* Writes the slot of each sequence, in random order. Each slot is used by `sharing` consecutive sequences. If there is
+ * only one sequence, it has the same slot in both sets of values. */
+static void fill_indices(const struct op_case *c, int input, const struct gdn_extent *e, int64_t sharing,
+                         struct tensor *out)
 {
+	struct op_case planned = out->elements == 1 ? op_case_first(c) : *c;
 	int64_t *order = take(e->slots, sizeof *order);
 
-	recurrence_shuffle_slots(key, e->slots, out->elements / sharing, order);
+	recurrence_shuffle_slots(input_key(&planned, input), e->slots, out->elements / sharing, order);
 	for (int64_t i = 0; i < out->elements; i++)
 		dtype_store(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
 	free(order);
@@ -338,7 +341,7 @@ static int fill_case(const struct op_case *c, int input, bool for_gradients, str
 	else if (input == roles.cu_seqlens)
 		recurrence_fill_offsets(c, e.sequences, e.total, out);
 	else if (input == roles.indices)
-		fill_indices(&e, f.key, f.second && !gdn_writes_slots(c, &roles) ? 2 : 1, out);
+		fill_indices(c, input, &e, f.second && !gdn_writes_slots(c, &roles) ? 2 : 1, out);
 	else
 		fill_floats(&f, out);
 	return 0;
