@@ -97,13 +97,13 @@ extern "C" {
 /* Writes 0 … `count` - 1 to `order` in random order. Host only. */
 void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
 
-/* Exchanges two elements of `order` so that order[at] is `number`. `order` has each number of 0 … `count` - 1 once. Does
- * nothing if `number` is not one of them. */
+/* Exchanges two elements of `order` so that order[at] is `number`. `order` has each number of 0 … `count` - 1 once. If
+ * `number` is none of them, does nothing. */
 void order_place(int64_t *order, int64_t count, int64_t number, int64_t at);
 
-/* Like philox_shuffle, except that the first `used` elements of `order` include 0 and `count` - 1, if `used` and `count`
- * are at least 2. It is for cases that use only these elements, such as pages of a cache: a reference may mistake the
- * first or the last page for padding. Host only. */
+/* Like philox_shuffle, except that the first `used` elements of `order` include 0 and `count` - 1 (if `used` and
+ * `count` are at least 2). For cases that use only these elements, such as pages of a cache: a reference may mistake
+ * the first or the last page for padding. Host only. */
 void philox_shuffle_ends(uint64_t key, int64_t count, int64_t used, int64_t *order);
 
 /* Writes the random words of `blocks` consecutive blocks, from number `block` on. Host only. */

@@ -353,8 +353,8 @@ static int64_t start_of(const struct indexer_extent *e, uint64_t key, int64_t b)
 }
 
 /* Returns the page table of all sequences, allocated with malloc. All pages are shuffled, and each sequence uses
- * consecutive pages of the shuffled order, from a random place on. The first pages of sequence 0 are page 0 and the last
- * page of the cache, which a reference may mistake for padding. */
+ * consecutive pages of the shuffled order, from a random place on. The first two pages of sequence 0 are page 0 and the
+ * last page of the cache, which a reference may mistake for padding. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);

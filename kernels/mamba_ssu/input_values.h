@@ -28,8 +28,8 @@
  * another one in 32 of C, are 32 times as large (128 times in the second set). One element in 32 of the states, and one
  * in 16 of D, are 64 times as large. No sum has a term that is the product of two large elements.
  *
- * The slots of sequences are different and in random order. If at least two sequences have a slot, the first and the
- * last slot are among them. Sequences 3, 11, 19, … of a batch are padding, and so are most sequences after the first 33
+ * The slots of sequences are different and in random order. If at least two sequences have a slot, slot 0 and the last
+ * slot are used. Sequences 3, 11, 19, … of a batch are padding, and so are most sequences after the first 33
  * (ssu_is_padding). The elements of x, dt, B and C are NaN for padding. */
 #ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
 #define REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H

@@ -345,7 +345,7 @@ static bool is_wide(const struct op_case *c, int input)
 /* Makes some scales and factors of the second set of values large, and others smaller by the same factor, so that
  * products do not change. In a case of one token or of BLOCK tokens, the scales of the hidden states and the factors of
  * "up" are large. In other cases, the scales or factors of the first product and the factors of the second product are
- * large. One token may select no steep expert, but some of BLOCK tokens do. */
+ * large. A single token may select no steep expert; of BLOCK tokens, some select one. */
 static void make_loud(const struct op_case *c, const struct moe_roles *roles, struct exponents *x)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]];

@@ -194,8 +194,8 @@ static void place_page(const struct page_table *table, int64_t *pages, int64_t b
 }
 
 /* Fills the page indices. The page indices of the prefix are random and may repeat. All other page indices are
- * different from each other and in random order. The last page of the cache, and page 0 if several sequences
- * get tokens, are among the pages to which tokens are written. */
+ * different from each other and in random order. Tokens are written to the last page of the cache and, if several
+ * sequences get tokens, to page 0. */
 static void fill_indices(const struct op_case *c, int input, const struct page_table *table, struct tensor *out)
 {
 	struct op_case planned = planned_case(c);

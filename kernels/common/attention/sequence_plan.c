@@ -210,7 +210,9 @@ struct attention_plan attention_plan_of(const struct op_case *c, const struct at
 
 	for (int64_t b = 0; b < e.batch; b++)
 		d.keys[b] = -1;
-	if (!deal_list(&d, &e, decode, attention_planned_case(c, roles).contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
+	enum op_contents contents = attention_planned_case(c, roles).contents;
+
+	if (!deal_list(&d, &e, decode, contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
 		deal_anyhow(&d, e.queries, e.entries, decode);
 	sum_up(&d, &plan);
 	free(d.kind);

@@ -34,10 +34,10 @@ int64_t recurrence_past_block(int64_t elements);
  * bits. */
 int64_t recurrence_pool(int64_t used, int64_t elements);
 
-/* Writes the slots 0 … `slots` - 1 to `order` in random order, except that the first `used` elements of `order` include
- * slot 0 if `used` is at least 2, the last slot if it is at least 4, and, if there are enough slots, some of the slots
- * 127, 128, 255 and 256, where 7-bit and 8-bit numbers overflow. If `used` is larger than `slots`, the order is only
- * random. */
+/* Writes the slots 0 … `slots` - 1 to `order` in random order. The first `used` elements of `order` include slot 0 if
+ * `used` is at least 2, and the last slot if `used` is at least 4. If there are enough slots, they also include some of
+ * the slots 127, 128, 255 and 256, where 7-bit and 8-bit numbers overflow. If `used` is larger than `slots`, only the
+ * order is random. */
 void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t *order);
 
 /* Checks that the offsets start with 0, never decrease, and end with `total`. Returns 0, or -1 with a message in `err`,
