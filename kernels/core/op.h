@@ -410,9 +410,9 @@ static inline uint64_t op_case_first_seed(const struct op_case *c)
 	return c->contents == CONTENTS_FIRST ? c->seed : c->seed ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Returns a copy of the case `c` with the first set of input values. The scalars stay those of `c`. In the smallest
- * default case, a family computes the integer inputs from this copy, so that both sets have the same integers. A
- * reference that keeps results, and finds them again by page numbers or positions alone, then gives wrong results. */
+/* Returns a copy of the case `c` with the first set of input values. The scalars stay those of `c`. In a case of one
+ * sequence, some families compute page numbers or slots from this copy, so that both sets have the same ones. A reference
+ * that keeps results, and finds them again by these numbers alone, then gives wrong results. */
 static inline struct op_case op_case_first(const struct op_case *c)
 {
 	struct op_case first = *c;

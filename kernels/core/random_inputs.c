@@ -40,6 +40,8 @@ void philox_shuffle_ends(uint64_t key, int64_t count, int64_t used, int64_t *ord
 	bool zero_first = (philox_bits(key, count) & 1) != 0;
 
 	philox_shuffle(key, count, order);
+	if (last == 0)
+		order_place(order, count, count - 1, 0);
 	if (last < 1)
 		return;
 	order_place(order, count, zero_first ? 0 : count - 1, 0);

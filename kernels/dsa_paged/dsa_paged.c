@@ -277,25 +277,10 @@ static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t roo
 	}
 }
 
-/* Returns the case from which the lengths and the page table are computed: op_case_first if there is only one
- * sequence. */
-static struct op_case planned_case(const struct op_case *c, const struct indexer_extent *e)
-{
-	return e->batch == 1 ? op_case_first(c) : *c;
-}
-
-/* Returns the Philox key of the lengths and the page table. */
-static uint64_t plan_key(const struct op_case *c, const struct indexer_roles *roles, const struct indexer_extent *e)
-{
-	struct op_case planned = planned_case(c, e);
-
-	return input_key(&planned, roles->table);
-}
-
 static int64_t length_of(const struct op_case *c, const struct indexer_extent *e, uint64_t key, int64_t b)
 {
 	int64_t room = e->pages > 0 ? e->most_pages * e->page_size : 0;
-	int second = planned_case(c, e).contents == CONTENTS_SECOND;
+	int second = c->contents == CONTENTS_SECOND;
 
 	if (c->edge != 0)
 		return edge_length(e, c->edge, room, b);
@@ -340,10 +325,9 @@ static int64_t pages_in_use(const struct indexer_extent *e)
  * because some correct references first gather all pages of the table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
-	struct indexer_extent e = indexer_extent_of(c, roles);
-	bool first = planned_case(c, &e).contents == CONTENTS_FIRST;
-
-	return first || c->edge != 0 || (c->given >> roles->lengths & 1) != 0 ? nobodys : -1;
+	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
+		return nobodys;
+	return -1;
 }
 
 /* Returns the first place in the order of pages that sequence b uses. */
@@ -358,7 +342,7 @@ static int64_t start_of(const struct indexer_extent *e, uint64_t key, int64_t b)
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
-	uint64_t key = plan_key(c, roles, &e);
+	uint64_t key = input_key(c, roles->table);
 	int64_t *table = take(e.batch * e.most_pages, sizeof *table);
 	int64_t *order = take(e.pages, sizeof *order), use = pages_in_use(&e);
 
@@ -382,7 +366,7 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
-	uint64_t key = plan_key(c, roles, &e);
+	uint64_t key = input_key(c, roles->table);
 	uint8_t *used;
 	int64_t *table;
 
@@ -440,7 +424,7 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 {
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
-	uint64_t key = input_key(c, input), table_key = plan_key(c, &roles, &e);
+	uint64_t key = input_key(c, input), table_key = input_key(c, roles.table);
 	int64_t heads = indexer_heads_of(c, &roles, input);
 
 	if (input == roles.cache) {

@@ -287,7 +287,7 @@ static void fill_indices(const struct op_case *c, int input, const struct gdn_ex
 	struct op_case planned = out->elements == 1 ? op_case_first(c) : *c;
 	int64_t *order = take(e->slots, sizeof *order);
 
-	recurrence_shuffle_slots(input_key(&planned, input), e->slots, out->elements / sharing, order);
+	recurrence_shuffle_slots(input_key(&planned, input), e->slots, (out->elements + sharing - 1) / sharing, order);
 	for (int64_t i = 0; i < out->elements; i++)
 		dtype_store(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
 	free(order);

@@ -391,11 +391,9 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 
 static struct traffic open_traffic(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input)
 {
-	struct traffic t = {.r = r, .e = moe_extent_of(c, roles)};
-	struct op_case planned = input == roles->ids && t.e.tokens == 1 ? op_case_first(c) : *c;
+	struct traffic t = {.r = r, .e = moe_extent_of(c, roles), .key = input_key(c, input)};
 
-	t.key = input_key(&planned, input);
-	t.second = planned.contents == CONTENTS_SECOND;
+	t.second = c->contents == CONTENTS_SECOND;
 	t.own = c->given == 0;
 	t.expert = take(t.e.experts, sizeof *t.expert);
 	for (int64_t i = 0; i < t.e.experts; i++)

@@ -125,20 +125,11 @@ static void share_tokens(struct page_table *table)
 		}
 }
 
-/* Returns the case from which the page table is computed: op_case_first if there is only one sequence. */
-static struct op_case planned_case(const struct op_case *c)
-{
-	struct page_roles roles = page_roles_of(c->problem);
-
-	return c->axis[c->problem->inputs[roles.indptr].axis[0]] == 2 ? op_case_first(c) : *c;
-}
-
 int page_table_open(const struct op_case *c, struct page_table *table, struct err *err)
 {
 	const struct op_problem *problem = c->problem;
 	struct page_roles roles = page_roles_of(problem);
 	struct page_extent e = page_extent_of(c, 0);
-	struct op_case planned = planned_case(c);
 	int64_t room = 0;
 
 	*table = (struct page_table){.sequences = c->axis[problem->inputs[roles.indptr].axis[0]] - 1,
@@ -146,7 +137,7 @@ int page_table_open(const struct op_case *c, struct page_table *table, struct er
 	                        .indices = c->axis[problem->inputs[roles.indices].axis[0]],
 	                        .pages = e.pages,
 	                        .page_size = e.page_size,
-	                        .contents = planned.contents};
+	                        .contents = c->contents};
 	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
 		return err_set(err, "page: no page table can have %lld sequences, %lld indices, %lld pages and a "
 				    "page size of %lld",
@@ -159,7 +150,7 @@ int page_table_open(const struct op_case *c, struct page_table *table, struct er
 	table->indptr = take(table->sequences + 1, sizeof *table->indptr);
 	table->length = take(table->sequences, sizeof *table->length);
 	table->appended = take(table->sequences, sizeof *table->appended);
-	share_pages(table, input_key(&planned, roles.indptr));
+	share_pages(table, input_key(c, roles.indptr));
 	for (int64_t b = 0; b < table->sequences; b++)
 		room += table->length[b];
 	if (room >= table->tokens) {
@@ -198,8 +189,7 @@ static void place_page(const struct page_table *table, int64_t *pages, int64_t b
  * sequences get tokens, to page 0. */
 static void fill_indices(const struct op_case *c, int input, const struct page_table *table, struct tensor *out)
 {
-	struct op_case planned = planned_case(c);
-	uint64_t key = input_key(&planned, input);
+	uint64_t key = input_key(c, input);
 	int64_t *pages = take(table->pages, sizeof *pages);
 
 	for (int64_t i = 0; i < table->pages; i++)

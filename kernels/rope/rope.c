@@ -359,12 +359,11 @@ static void fill_positions(const struct op_case *c, const struct rope_fill *f, i
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
+	struct rope_fill f = rope_fill_of(c, input);
 	struct rope_extent e = rope_extent_of(c);
-	struct op_case planned = input == roles.positions && e.tokens == 1 ? op_case_first(c) : *c;
-	struct rope_fill f = rope_fill_of(&planned, input);
-	int64_t rows = roles.cache >= 0                     ? e.cache_rows
-	               : planned.contents == CONTENTS_SECOND ? ROPE_FAR_POSITIONS
-	                                                     : ROPE_POSITIONS;
+	int64_t rows = roles.cache >= 0                ? e.cache_rows
+	               : c->contents == CONTENTS_SECOND ? ROPE_FAR_POSITIONS
+	                                                : ROPE_POSITIONS;
 
 	(void)err;
 	if (input == roles.positions)

@@ -216,9 +216,8 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	const struct op_arg *probs = &problem->inputs[roles.probs];
 	struct sampling_fill f;
 
-	struct op_case first = *c;
+	struct op_case first = op_case_first(c);
 
-	op_case_set_contents(&first, op_case_first_seed(c), CONTENTS_FIRST);
 	f.key = input_key(c, roles.probs);
 	f.first_key = input_key(&first, roles.probs);
 	f.rows = c->axis[probs->axis[0]];

@@ -189,6 +189,8 @@ static void shuffled_ends_are_used(void **state)
 					assert_int_equal(seen[i], 1);
 				if (used > 1 && count > 1)
 					assert_int_equal(ends, 2);
+				if (used == 1)
+					assert_int_equal(order[0], count - 1);
 			}
 }
 

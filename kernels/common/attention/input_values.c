@@ -203,11 +203,10 @@ static bool structure_is_given(const struct op_case *c, const struct attention_r
 static void mark_sparse(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
-	enum op_contents contents = attention_planned_case(c, roles).contents;
 	uint64_t key = attention_plan_key(c, roles);
 
 	for (int64_t t = 0; t < e.queries; t++) {
-		struct rows_seen r = rows_seen_by(&e, contents, key, t);
+		struct rows_seen r = rows_seen_by(&e, c->contents, key, t);
 
 		for (int64_t j = 0; j < e.entries && (t < 8 || j < few_rows(&r)); j++) {
 			int64_t row = row_at(&r, j);
@@ -433,11 +432,10 @@ static void fill_numbers(struct tensor *out, const int64_t *numbers, int64_t cou
 static void fill_sparse(const struct op_case *c, const struct attention_roles *roles, struct tensor *out)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
-	enum op_contents contents = attention_planned_case(c, roles).contents;
 	uint64_t key = attention_plan_key(c, roles);
 
 	for (int64_t t = 0; t < e.queries; t++) {
-		struct rows_seen r = rows_seen_by(&e, contents, key, t);
+		struct rows_seen r = rows_seen_by(&e, c->contents, key, t);
 
 		for (int64_t j = 0; j < e.entries; j++)
 			dtype_store(out->data, out->dtype, t * e.entries + j, (double)row_at(&r, j));

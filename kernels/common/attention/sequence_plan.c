@@ -7,18 +7,13 @@
 #include "kernels/core/random_inputs.h"
 #include "kernels/core/take.h"
 
-struct op_case attention_planned_case(const struct op_case *c, const struct attention_roles *roles)
-{
-	struct attention_extent e = attention_extent_of(c, roles);
-
-	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? op_case_first(c) : *c;
-}
-
 uint64_t attention_plan_key(const struct op_case *c, const struct attention_roles *roles)
 {
-	struct op_case planned = attention_planned_case(c, roles);
+	if (roles->sparse >= 0)
+		return input_key(c, roles->sparse);
+	struct op_case planned = attention_extent_of(c, roles).batch == 1 ? op_case_first(c) : *c;
 
-	return input_key(&planned, roles->sparse >= 0 ? roles->sparse : roles->kv_indptr);
+	return input_key(&planned, roles->kv_indptr);
 }
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
@@ -210,9 +205,7 @@ struct attention_plan attention_plan_of(const struct op_case *c, const struct at
 
 	for (int64_t b = 0; b < e.batch; b++)
 		d.keys[b] = -1;
-	enum op_contents contents = attention_planned_case(c, roles).contents;
-
-	if (!deal_list(&d, &e, decode, contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
+	if (!deal_list(&d, &e, decode, c->contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
 		deal_anyhow(&d, e.queries, e.entries, decode);
 	sum_up(&d, &plan);
 	free(d.kind);

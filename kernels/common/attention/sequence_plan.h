@@ -40,11 +40,8 @@ struct attention_plan {
 	int64_t longest;            /* number of keys of the longest sequence */
 };
 
-/* Returns the case from which the integer inputs are computed: op_case_first if there is only one sequence (in sparse
- * attention: one query), else `c`. */
-struct op_case attention_planned_case(const struct op_case *c, const struct attention_roles *roles);
-
-/* Returns the Philox key from which the plan of a case is computed. */
+/* Returns the Philox key from which the plan of a case is computed. If there is only one sequence, both sets of input
+ * values have the same key, and therefore the same pages. The number of keys in the last page may differ. */
 uint64_t attention_plan_key(const struct op_case *c, const struct attention_roles *roles);
 
 /* Free the result with attention_plan_free. */

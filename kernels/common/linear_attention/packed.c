@@ -82,6 +82,8 @@ void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t
 		return;
 	for (int64_t n = 0; n < 4 && 2 * n < used; n++)
 		order_place(order, slots, ends[n], 2 * n);
+	if (used == 1 && slots > 1)
+		order_place(order, slots, slots - 1, 0);
 	if (used > 1)
 		order_place(order, slots, 0, 1);
 	if (used > 3)

@@ -35,7 +35,7 @@ int64_t recurrence_past_block(int64_t elements);
 int64_t recurrence_pool(int64_t used, int64_t elements);
 
 /* Writes the slots 0 … `slots` - 1 to `order` in random order. The first `used` elements of `order` include slot 0 if
- * `used` is at least 2, and the last slot if `used` is at least 4. If there are enough slots, they also include some of
+ * `used` is at least 2, and the last slot if `used` is 1 or at least 4. If there are enough slots, they also include some of
  * the slots 127, 128, 255 and 256, where 7-bit and 8-bit numbers overflow. If `used` is larger than `slots`, only the
  * order is random. */
 void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t *order);
