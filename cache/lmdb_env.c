@@ -201,6 +201,37 @@ static int begin_locked(struct env *env, unsigned flags, MDB_txn **txn)
 	return rc;
 }
 
+/* Gives this process's map the size that the last commit of another process stored. Sets `larger` to whether the map has
+ * become larger. Returns 0 or LMDB's error. */
+static int adopt_map_size(struct env *env, bool *larger)
+{
+	MDB_envinfo before, after;
+	int rc = mdb_env_info(env->mdb, &before);
+
+	if (rc == 0)
+		rc = mdb_env_set_mapsize(env->mdb, 0);
+	if (rc == 0)
+		rc = mdb_env_info(env->mdb, &after);
+	*larger = rc == 0 && after.me_mapsize > before.me_mapsize;
+	return rc;
+}
+
+/* Begins a transaction. If another process has enlarged the map, enlarges this process's map to the same size, as often
+ * as other processes enlarge theirs meanwhile. If no reader slot is free, frees the slots of dead readers. */
+static int begin(struct env *env, unsigned flags, MDB_txn **txn)
+{
+	int rc = begin_locked(env, flags, txn);
+
+	for (bool larger = true; rc == MDB_MAP_RESIZED && larger;) {
+		int failed = adopt_map_size(env, &larger);
+
+		rc = failed != 0 ? failed : begin_locked(env, flags, txn);
+	}
+	if (rc == MDB_READERS_FULL && (rc = free_dead_readers(env, NULL)) == 0)
+		rc = begin_locked(env, flags, txn);
+	return rc;
+}
+
 /* Ends a write transaction: commits it if `rc` is 0, otherwise discards it. Returns `rc`, or the error of the commit. */
 static int end_write(struct env *env, MDB_txn *txn, int rc)
 {
@@ -280,7 +311,7 @@ static int open_tables(struct env *env, MDB_txn *txn, unsigned flags)
 static int find_tables(struct env *env)
 {
 	MDB_txn *txn;
-	int rc = begin_locked(env, MDB_RDONLY, &txn);
+	int rc = begin(env, MDB_RDONLY, &txn);
 
 	if (rc != 0)
 		return rc;
@@ -297,7 +328,7 @@ static int make_tables(struct env *env)
 	struct buf body = {0}, record = {0};
 	MDB_txn *txn;
 	MDB_dbi dbi;
-	int rc = begin_locked(env, 0, &txn);
+	int rc = begin(env, 0, &txn);
 
 	if (rc != 0)
 		return rc;
@@ -471,19 +502,6 @@ void env_close(struct env *env)
 }
 
 /* --- Transactions ------------------------------------------------------------------------------------------------ */
-
-/* Begins a transaction. If another process has enlarged the map, enlarges this process's map to the same size. If no
- * reader slot is free, frees the slots of dead readers. */
-static int begin(struct env *env, unsigned flags, MDB_txn **txn)
-{
-	int rc = begin_locked(env, flags, txn);
-
-	if (rc == MDB_MAP_RESIZED && (rc = mdb_env_set_mapsize(env->mdb, 0)) == 0)
-		rc = begin_locked(env, flags, txn);
-	if (rc == MDB_READERS_FULL && (rc = free_dead_readers(env, NULL)) == 0)
-		rc = begin_locked(env, flags, txn);
-	return rc;
-}
 
 /* Closes and reopens the store. Call this function after an error from which LMDB cannot recover, or after the file was
  * removed. */

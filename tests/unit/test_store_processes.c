@@ -3,8 +3,11 @@
  * LMDB does not allow the use of a handle after a fork, so each child process is forked before the store is opened. */
 #include "tests/unit/store_world.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
+
+#include <lmdb.h>
 
 /* --- Other processes ---------------------------------------------------------------------------------------------- */
 
@@ -57,6 +60,26 @@ static int child_end(struct child child)
 	waitpid(child.pid, &status, 0);
 	close(child.from);
 	return status;
+}
+
+/* The child that mdb_env_set_mapsize asks to write, once; NULL: none. */
+static struct child *writes_while_a_map_is_adopted;
+
+/* This function is called in place of LMDB's. A size of 0 stands for the size that another process chose. */
+__attribute__((visibility("default"))) int mdb_env_set_mapsize(MDB_env *env, size_t size)
+{
+	struct child *child = size == 0 ? writes_while_a_map_is_adopted : NULL;
+	int (*real)(MDB_env *, size_t);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "mdb_env_set_mapsize");
+	int rc = real(env, size);
+
+	if (child != NULL) {
+		writes_while_a_map_is_adopted = NULL;
+		tell(child->to);
+		hear(child->from);
+	}
+	return rc;
 }
 
 static void write_some(struct place *p, int in_fd, int out_fd)
@@ -162,6 +185,62 @@ static void a_map_grown_by_another_process_is_adopted(void **state)
 	store_close(store);
 }
 
+/* Stores 24 MiB each time that the test asks for it. The map must be enlarged for the first 24 MiB, and again for the
+ * second. */
+static void write_beyond_two_maps(struct place *p, int in_fd, int out_fd)
+{
+	hear(in_fd);
+	struct store *store = try_open(p, false);
+
+	for (int i = 0; i < 48; i++) {
+		if (store == NULL || put_number(p, store, i, 1 << 20) != 0)
+			_exit(1);
+		if (i % 24 == 23) {
+			tell(out_fd);
+			hear(in_fd);
+		}
+	}
+	store_close(store);
+}
+
+typedef void map_use(struct place *p, struct store *store);
+
+static void use_a_map_that_grows_again(struct place *p, map_use *use)
+{
+	struct child child = child_start(p, write_beyond_two_maps);
+	struct store *store = open_here(p);
+
+	tell(child.to);
+	hear(child.from);
+	writes_while_a_map_is_adopted = &child;
+	use(p, store);
+	assert_null(writes_while_a_map_is_adopted); /* the child wrote its second 24 MiB meanwhile */
+	assert_there(p, store, 0, 48, 1 << 20);
+	tell(child.to);
+	assert_int_equal(child_end(child), 0);
+	store_close(store);
+}
+
+static void write_one(struct place *p, struct store *store)
+{
+	assert_int_equal(put_number(p, store, 48, 1 << 20), 0);
+}
+
+static void a_map_that_grows_again_while_it_is_adopted_is_written(void **state)
+{
+	use_a_map_that_grows_again(*state, write_one);
+}
+
+static void read_one(struct place *p, struct store *store)
+{
+	assert_int_equal(get_number(p, store, 0, 1 << 20), CACHE_HIT);
+}
+
+static void a_map_that_grows_again_while_it_is_adopted_is_read(void **state)
+{
+	use_a_map_that_grows_again(*state, read_one);
+}
+
 static void write_for_ever(struct place *p, int in_fd, int out_fd)
 {
 	struct store *store = try_open(p, false);
@@ -261,6 +340,8 @@ int main(void)
 	    HERE(several_processes_begin_and_write_one_store_at_once),
 	    HERE(of_several_processes_that_find_garbage_one_sets_it_aside),
 	    HERE(a_map_grown_by_another_process_is_adopted),
+	    HERE(a_map_that_grows_again_while_it_is_adopted_is_written),
+	    HERE(a_map_that_grows_again_while_it_is_adopted_is_read),
 	    HERE(a_writer_killed_at_any_moment_leaves_all_that_it_reported),
 	    HERE(a_store_that_another_process_set_aside_is_left_behind),
 	    HERE(readers_and_a_writer_work_side_by_side),
