@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { HIT_COUNTS_REASONS = 7 };
+enum { HIT_COUNTS_REASONS = 8 };
 
 struct cache_stats {
 	int64_t runs, hits;

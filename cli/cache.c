@@ -88,6 +88,7 @@ static const struct {
     [LACK_TORCH] = {"torch", "a verdict is stored, but from another version of torch, CUDA or Python"},
     [LACK_CONTAINMENT] = {"containment", "a verdict is stored, but its reference could reach more than "
         "--require-containment allows"},
+    [LACK_ORDER] = {"order", "a verdict is stored, but other cases had run before the case in the same process"},
     [LACK_NONE] = {"forced", "a verdict is stored, but --force ran the case again"},
 };
 _Static_assert((int)LACK_COUNT == (int)HIT_COUNTS_REASONS, "cache/hit_counts.h has a counter for each reason");

@@ -144,6 +144,8 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 		out->isolation = text_of(&h, "isolation");
 		out->isolation_reason = text_of(&h, "isolation_reason");
 	}
+	if (has_key(&h, "after"))
+		out->after = text_of(&h, "after");
 	out->seconds = seconds_of(&h);
 	out->time = integer_of(&h, "time", -((int64_t)1 << 53));
 	out->elements = integer_of(&h, "elements", 0);

@@ -444,6 +444,8 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 		out->isolation = read_text(r, json, "isolation", true);
 		out->isolation_reason = read_text(r, json, "isolation_reason", true);
 	}
+	if (cJSON_HasObjectItem(json, "after"))
+		out->after = read_text(r, json, "after", true);
 	out->seconds = read_number(r, json, "seconds");
 	out->time = read_integer(r, json, "time", -EXACT_MAX, EXACT_MAX);
 	out->elements = read_integer(r, json, "elements", 0, EXACT_MAX);

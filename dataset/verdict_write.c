@@ -383,6 +383,8 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 		write_text(out, "isolation", verdict->isolation);
 		write_text(out, "isolation_reason", verdict->isolation_reason);
 	}
+	if (verdict->after != NULL)
+		write_text(out, "after", verdict->after);
 	write_number(out, "seconds", verdict->seconds);
 	write_integer(out, "time", verdict->time);
 	write_integer(out, "elements", verdict->elements);

@@ -212,8 +212,8 @@ static struct decision decide(struct result *result, const struct case_result *c
 					 .why = result->outside};
 	}
 	*known = known_verdicts(result, &c->test->subject);
-	return rerun_case(&result->run->machine.policy, &c->test->job->truths, known->verdicts, known->count,
-			 &result->arena);
+	return rerun_case(&result->run->machine.policy, &c->test->job->truths, c->after_all, known->verdicts,
+			  known->count, &result->arena);
 }
 
 bool resolve_known(struct result *result, const struct case_result *c)

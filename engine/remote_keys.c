@@ -75,7 +75,7 @@ static bool counts_without_gpu(const struct verdict *v, const struct truth *buil
 
 	if (v->ground_truth == NULL && v->tried_count == 0)
 		truths.count = 0;
-	return is_gpu(v->device_class) && rerun_case(&no_gpu, &truths, &v, 1, arena).answer == RERUN_CACHED;
+	return is_gpu(v->device_class) && rerun_case(&no_gpu, &truths, v->after, &v, 1, arena).answer == RERUN_CACHED;
 }
 
 static bool through_several(const struct verdict *v)

@@ -95,10 +95,18 @@ static bool ran_no_reference(const struct verdict *v)
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
 }
 
+/* Returns whether the reference gave this verdict after the same cases as in a run of all cases. A reference that keeps
+ * something from one case to the next may pass a case alone, and fail it after other cases. */
+static bool ran_in_order(const struct verdict *v, const char *after)
+{
+	return v->after == NULL || same(v->after, after);
+}
+
 /* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
  * have the versions of torch, CUDA and Python that are installed here. On a machine without a GPU, a verdict from a GPU
  * may have any versions, because this machine cannot compute a better verdict. */
-static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
+static enum lack lack_of(const struct policy *policy, const struct truths *truths, const char *after,
+			 const struct verdict *v)
 {
 	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
 
@@ -113,7 +121,9 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 	if (own_class && policy->torch != NULL &&
 	    (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda) || !same(v->python, policy->python)))
 		return LACK_TORCH;
-	return containment_suffices(v->containment, policy->required) ? LACK_NONE : LACK_CONTAINMENT;
+	if (!containment_suffices(v->containment, policy->required))
+		return LACK_CONTAINMENT;
+	return ran_in_order(v, after) ? LACK_NONE : LACK_ORDER;
 }
 
 static const char *text(const char *given)
@@ -252,6 +262,9 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 					   "--require-containment %s",
 				    v->containment == NULL ? "an unknown part of the machine" : v->containment,
 				    policy->required);
+	case LACK_ORDER:
+		return "when the stored verdict was made, other cases had run before this case than in a run of all cases, "
+		       "and the reference may keep something from one case to the next";
 	default:
 		if (same(v->torch, policy->torch) && same(v->cuda, policy->cuda))
 			return arena_printf(arena, "the stored verdict is from %s%s, and this run would use Python %s",
@@ -277,15 +290,15 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
  * preferred to verdicts from a CPU, and then newer verdicts to older ones. Also finds the verdict that meets the most
  * conditions: sets `*nearest` to its index, and `*lack` to the first condition that this verdict does not meet. */
-static int choose(const struct policy *policy, const struct truths *truths,
-                  const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
+static int choose(const struct policy *policy, const struct truths *truths, const char *after,
+		  const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {
 	int chosen = -1;
 
 	*lack = LACK_NOTHING_STORED;
 	*nearest = -1;
 	for (int i = 0; i < count; i++) {
-		enum lack its = lack_of(policy, truths, stored[i]);
+		enum lack its = lack_of(policy, truths, after, stored[i]);
 
 		if (its == LACK_NONE && (chosen < 0 || is_gpu(stored[i]) || !is_gpu(stored[chosen])))
 			chosen = i;
@@ -297,11 +310,11 @@ static int choose(const struct policy *policy, const struct truths *truths,
 	return chosen;
 }
 
-struct decision rerun_case(const struct policy *policy, const struct truths *truths,
-                          const struct verdict *const *stored, int count, struct arena *arena)
+struct decision rerun_case(const struct policy *policy, const struct truths *truths, const char *after,
+			   const struct verdict *const *stored, int count, struct arena *arena)
 {
 	enum lack lack;
-	int nearest, chosen = choose(policy, truths, stored, count, &nearest, &lack);
+	int nearest, chosen = choose(policy, truths, after, stored, count, &nearest, &lack);
 	struct decision decision = {.answer = policy->cached_only ? RERUN_NOT_CACHED : RERUN_RUN, .lack = LACK_NONE,
 	                            .candidate = -1, .why = "--force runs every case"};
 

@@ -40,9 +40,10 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition (but with --force, no stored verdict counts) */
-	/* This value has the largest number, because counters on disk already use the smaller numbers. Its condition is
-	 * therefore checked last. */
+	/* These values have the largest numbers, because counters on disk already use the smaller numbers. Their
+	 * conditions are therefore checked last. */
 	LACK_CONTAINMENT,
+	LACK_ORDER,
 	LACK_COUNT
 };
 
@@ -55,10 +56,10 @@ struct decision {
 			  * builtin on sm_90" */
 };
 
-/* Decides one case. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
+/* Decides one case. `after` is verdict.after of the case in a run of all cases. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
  * the ground truths that would be used now, in order; it may be empty. A verdict counts only if it comes from the same
  * ground truths, in the same versions, that a run would use now. */
-struct decision rerun_case(const struct policy *policy, const struct truths *truths,
-                          const struct verdict *const *stored, int count, struct arena *arena);
+struct decision rerun_case(const struct policy *policy, const struct truths *truths, const char *after,
+			   const struct verdict *const *stored, int count, struct arena *arena);
 
 #endif

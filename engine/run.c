@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/show.h"
+#include "engine/case_order.h"
 #include "engine/definition_files.h"
 #include "engine/definition_status.h"
 #include "engine/expected_seconds.h"
@@ -166,11 +167,12 @@ static double expect_seconds(struct result *result, struct case_result *c)
 	return expected_seconds(c->remembered, c->test->job->op, c->test->job);
 }
 
-/* The cases of a result that are submitted together. */
+/* The cases of a result that are submitted together. They run in one process. */
 struct submission {
 	const struct job **jobs;
 	double *seconds;
 	int count;
+	struct cases_before before;
 };
 
 static struct submission new_submission(struct result *result, int room)
@@ -182,6 +184,8 @@ static struct submission new_submission(struct result *result, int room)
 static void submission_add(struct submission *more, struct result *result, struct case_result *c)
 {
 	c->executes = true;
+	c->after = cases_before_text(&more->before, &result->arena);
+	cases_before_add(&more->before, c->test);
 	more->seconds[more->count] = expect_seconds(result, c);
 	more->jobs[more->count++] = c->test->job;
 }
@@ -226,12 +230,71 @@ void run_give_up(struct run *run, const char *why)
 	}
 }
 
+/* Takes back the verdict of a case, so that the case runs again. */
+static void take_back(struct result *result, struct case_result *c, const char *why)
+{
+	struct run *run = result->run;
+
+	run->cases_cached -= c->cached;
+	run->cases_shared -= c->shared;
+	run->misses[LACK_ORDER] += c->cached;
+	c->cached = c->shared = c->fetched = c->in_store = false;
+	c->verdict = NULL;
+	c->stored = NULL;
+	c->why = why;
+	result->done--;
+}
+
+/* Submits the cases from number `from` to number `to` - 1 that have no verdict, unless they wait for an equal case.
+ * Returns their number, or -1 if nothing can run. */
+static int submit_cases(struct result *result, int from, int to)
+{
+	struct run *run = result->run;
+	struct submission more = new_submission(result, to - from);
+	struct err err = {""};
+
+	for (int i = from; i < to; i++) {
+		struct case_result *c = &result->cases[i];
+
+		if (c->verdict == NULL && equal_cases_join(run->equal_cases, &c->equal, result, i, &run->arena))
+			submission_add(&more, result, c);
+	}
+	run->cases_planned += more.count;
+	if (more.count == 0 || submit(result, &more, &err) == 0)
+		return more.count;
+	wait_for_runner(result);
+	run_give_up(run, err.text);
+	return -1;
+}
+
+/* Runs all cases of the result again, in one process and not instead of cases of other definitions. */
+static void run_in_order(struct result *result)
+{
+	int first = case_order_first_alone(result) ? 1 : 0;
+
+	result->in_order = true;
+	for (int i = 0; i < result->planned; i++) {
+		struct case_result *c = &result->cases[i];
+
+		if (c->test->job == NULL)
+			continue;
+		c->equal = case_order_own(result, c);
+		take_back(result, c, "the case runs again, because other cases had run before it than in a run of all cases");
+	}
+	if (first == 0 || submit_cases(result, 0, first) >= 0)
+		submit_cases(result, first, result->planned);
+}
+
 /* Call this when every planned case has a verdict. Plans the remaining cases or, if there are none, finishes the
  * result. */
 static void plan_or_finish(struct result *result)
 {
-	if (result->planned < result->case_count && !result_needs_next_attempt(result))
+	bool again = result_needs_next_attempt(result);
+
+	if (result->planned < result->case_count && !again)
 		plan_result(result);
+	else if (!again && !result->in_order && !ends_early(result->run) && case_order_is_broken(result))
+		run_in_order(result);
 	else
 		finish_result(result);
 }
@@ -295,32 +358,48 @@ static void run_promoted(const struct waiter *next)
 
 /* Call this for a case that waited for an equal case, if the verdict of the equal case cannot be shared. If another
  * equal case is running now, the case waits for that one. Otherwise submits the case. */
-static void wait_again(const struct waiter *who, const struct digest *execution)
+static void wait_again(const struct waiter *who, const struct digest *equal)
 {
 	struct run *run = who->result->run;
 
-	if (equal_cases_join(run->equal_cases, execution, who->result, who->case_index, &run->arena))
+	if (equal_cases_join(run->equal_cases, equal, who->result, who->case_index, &run->arena))
 		run_promoted(who);
+}
+
+static const struct case_result *case_of_job(const struct result *result, const struct job *job)
+{
+	for (int i = 0; i < result->case_count; i++)
+		if (result->cases[i].test->job == job)
+			return &result->cases[i];
+	return NULL;
+}
+
+/* Returns a copy of the verdict that says which cases had run before. */
+static const struct verdict *verdict_after(struct run *run, const struct verdict *verdict, const char *after)
+{
+	struct verdict *copy = arena_alloc(&run->arena, sizeof *copy);
+
+	*copy = *verdict;
+	copy->after = arena_string(&run->arena, after);
+	return copy;
 }
 
 static void take_answer(struct run *run, const struct pool_result *answer)
 {
 	const struct result *result = answer->owner;
-	const struct waiter *who = NULL;
-	struct digest execution;
-
-	for (int i = 0; i < result->case_count && who == NULL; i++)
-		if (result->cases[i].test->job == answer->job) {
-			execution = result->cases[i].test->execution;
-			who = equal_cases_finish(run->equal_cases, &execution);
-		}
+	const struct case_result *c = case_of_job(result, answer->job);
+	const struct waiter *who = c == NULL ? NULL : equal_cases_finish(run->equal_cases, &c->equal);
 	bool holds = storable_for_subject(answer->verdict);
+	struct pool_result ordered = *answer;
+	struct digest equal = c == NULL ? (struct digest){{0}} : c->equal;
 
+	if (c != NULL && !answer->stateless && !result->stateless)
+		ordered.verdict = verdict_after(run, answer->verdict, c->after);
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
 		if (holds || who->result == result)
-			settle_waiter(who->result->run, who, answer, ran, answer->keep && (ran || holds));
+			settle_waiter(who->result->run, who, &ordered, ran, answer->keep && (ran || holds));
 		else
-			wait_again(who, &execution);
+			wait_again(who, &equal);
 }
 
 /* Verdicts are allocated in the arena of the run, because several results may share one verdict. */
@@ -395,42 +474,45 @@ static void commit_finished_cases(struct run *run)
  * than the family. */
 static int count_to_plan(const struct result *result)
 {
-	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
-		   result->made->matched == MATCHED_BY_SHAPES && !result->run->options->dry_run;
+	bool one = result->planned == 0 && case_order_first_alone(result) && !result->run->options->dry_run;
 
 	return one ? 1 : result->case_count;
 }
 
+/* Takes back the stored verdicts of the cases from number `from` on. */
+static void take_back_stored(struct result *result, int from)
+{
+	static const char why[] = "another case of the definition must run, and the reference may keep something from one "
+				  "case to the next";
+
+	for (int i = from; i < result->planned; i++) {
+		struct case_result *c = &result->cases[i];
+
+		if (!c->cached)
+			continue;
+		take_back(result, c, why);
+		if (result->run->options->cached_only)
+			resolve_settle(result, c, resolve_not_run(result, REASON_NOT_CACHED, why));
+	}
+}
+
 static void plan_result(struct result *result)
 {
-	struct run *run = result->run;
-	struct submission more = new_submission(result, result->case_count);
-	struct err err = {""};
-	int from = result->planned, waiting = 0;
+	int from = result->planned;
 
 	result->planned = count_to_plan(result);
-	for (int i = from; i < result->planned; i++) {
-		const struct test_case *test = result->cases[i].test;
-
-		if (!resolve_case(result, &result->cases[i]))
-			continue;
-		waiting++;
-		if (!equal_cases_join(run->equal_cases, &test->execution, result, i, &run->arena))
-			continue;
-		submission_add(&more, result, &result->cases[i]);
-	}
-	run->cases_planned += more.count;
+	for (int i = from; i < result->planned; i++)
+		resolve_case(result, &result->cases[i]);
+	result->stateless = result->stateless || case_order_is_stateless(result);
+	if (case_order_needs_all(result, from))
+		take_back_stored(result, from);
 	resolve_read_wholly(result);
-	if (run->options->dry_run)
+	if (result->run->options->dry_run)
 		finish_result(result);
 	else if (result->done == result->planned)
 		plan_or_finish(result);
-	else if (more.count == 0 && waiting > 0)
+	else if (submit_cases(result, from, result->planned) == 0)
 		wait_for_runner(result); /* every case of the result waits for an equal case of another definition */
-	else if (submit(result, &more, &err) < 0) {
-		wait_for_runner(result);
-		run_give_up(run, err.text);
-	}
 }
 
 static struct result *add_result(struct run *run, const struct result *result)
@@ -636,7 +718,7 @@ static void drop_result(struct result *result)
 	result->known = result->waiting = false;
 	run->waiting--;
 	for (int i = 0; i < result->case_count; i++) {
-		const struct waiter *next = equal_cases_leave(run->equal_cases, &result->cases[i].test->execution, result, i);
+		const struct waiter *next = equal_cases_leave(run->equal_cases, &result->cases[i].equal, result, i);
 
 		if (next != NULL && next->result != result)
 			run_promoted(next);

@@ -100,6 +100,10 @@ struct case_result {
 	 * urgent, or if `executes` is false. */
 	double remembered;
 	const char *why;               /* the reason why the case ran, or why a stored verdict counts */
+	/* verdict.after of this case (engine/case_order.h). after: as this run runs the case; NULL: it does not run.
+	 * after_all: in a run of all cases. Both are NULL if test->job is NULL. */
+	const char *after, *after_all;
+	struct digest equal;           /* cases of a run with the same digest run only once */
 	/* The text that the reference printed, if the case failed; NULL if it printed nothing. */
 	const char *printed;
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
@@ -132,6 +136,8 @@ struct result {
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up and, if they must run, submitted */
 	int attempt;          /* the number of op families that were tried and rejected (result_needs_next_attempt) */
+	bool stateless;       /* the store says that the reference keeps nothing from one case to the next */
+	bool in_order;        /* all cases run again, because some had run in another order (case_order_is_broken) */
 	bool unsure;          /* an op family was rejected, and the verdict of one of its cases is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */

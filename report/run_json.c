@@ -112,6 +112,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	json_containment(out, v->containment);
 	buf_json_next_member(out, "isolation", v->isolation);
 	buf_json_next_member(out, "isolation_reason", v->isolation_reason);
+	buf_json_next_member(out, "after", v->after);
 	json_axes(out, result, c);
 	json_real(out, "seconds", v->seconds);
 	buf_printf(out, ", \"reference_line\": %d", v->reference_line);

@@ -114,7 +114,8 @@ void report_worst(FILE *out, const struct output_verdict *output, const char *on
 	}
 }
 
-/* Prints the command that repeats a failed case. */
+/* Prints the command that repeats a failed case. If other cases ran before it in the same process, and the reference may
+ * keep something from one case to the next, the command runs all cases of the definition. */
 static void print_again(FILE *out, const struct result *result, const struct case_result *c, int indent,
 			const struct report_options *options)
 {
@@ -125,8 +126,10 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 		return;
 	buf_printf(&name, "%s/%s", result->file->op_type, result->file->name);
 	buf_shell_word(&words, name.data);
-	buf_text(&words, " --case ");
-	buf_shell_word(&words, c->test->id);
+	if (v->after == NULL || strcmp(v->after, "none") == 0) {
+		buf_text(&words, " --case ");
+		buf_shell_word(&words, c->test->id);
+	}
 	show_print(out, "%*sreftest verify %s --force%s%s%s\n", indent, "", words.data, v->device != NULL ? " --device " : "",
 		   v->device != NULL ? v->device : "", options->command);
 	buf_free(&name);

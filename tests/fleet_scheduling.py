@@ -172,9 +172,15 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(scheduler.die("w0"), [])
         scheduler.join("w1", 2)
         first = scheduler.next_for("w1")
-        self.assertTrue(first.suspect and not first.whole)
-        self.assertEqual(len(first.cases), 1)
+        self.assertTrue(first.suspect)
+        self.assertEqual(first.cases, [{"id": "case 0", "seconds": 5}, {"id": "case 1", "seconds": 5}])
         self.assertIsNone(scheduler.next_for("w1"))
+        self.assertEqual(scheduler.die("w1"), [])
+        scheduler.join("w2", 2)
+        second = scheduler.next_for("w2")
+        self.assertTrue(second.suspect and not second.whole)
+        self.assertEqual(len(second.cases), 1)
+        self.assertIsNone(scheduler.next_for("w2"))
 
     def test_random_deaths_lose_nothing_and_report_nothing_twice(self):
         for seed in range(200):

@@ -38,6 +38,7 @@ struct world {
 	bool breaks;	     /* the runner cannot start its first case, which ends the run */
 	int interrupt_after; /* SIGINT arrives after this number of results; 0: never */
 	bool full;	     /* storing a verdict fails */
+	bool keeps_state;    /* the references may keep something from one case to the next */
 	/* The stored verdicts. */
 	struct store_put puts[WORLD_PUTS];
 	int put_count;
@@ -135,6 +136,16 @@ static bool world_blob_unchanged(void *self, const struct blob *blob, const stru
 
 /* ---- records ---- */
 
+/* Returns whether a later verdict replaced stored verdict number `at`, because its subject and witness are the same. */
+static bool world_replaced(const struct world *w, int at)
+{
+	for (int i = at + 1; i < w->put_count; i++)
+		if (w->puts[i].keep_verdict && digest_equal(&w->puts[i].subject, &w->puts[at].subject) &&
+		    digest_equal(&w->puts[i].witness, &w->puts[at].witness))
+			return true;
+	return false;
+}
+
 static int world_verdicts(void *self, const struct digest *subject, struct arena *arena,
 			  const struct stored_verdict **out)
 {
@@ -143,7 +154,7 @@ static int world_verdicts(void *self, const struct digest *subject, struct arena
 	int count = 0;
 
 	for (int i = 0; i < w->put_count; i++)
-		if (w->puts[i].keep_verdict && digest_equal(&w->puts[i].subject, subject))
+		if (w->puts[i].keep_verdict && digest_equal(&w->puts[i].subject, subject) && !world_replaced(w, i))
 			found[count++] =
 			    (struct stored_verdict){w->puts[i].witness, w->puts[i].text, w->puts[i].length};
 	*out = found;
@@ -317,7 +328,7 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 				    .time = 1,
 				    .seconds = w->slow != NULL && strcmp(name, w->slow) == 0 ? WORLD_SLOW_S : 0,
 				    .elements = 100};
-	*out = (struct pool_result){.owner = task->owner, .job = job, .verdict = verdict, .keep = true};
+	*out = (struct pool_result){.owner = task->owner, .job = job, .verdict = verdict, .keep = true, .stateless = !w->keeps_state};
 	w->answers++;
 	if (world_is_interrupted(w))
 		assert_int_equal(write(w->signals, &one, sizeof one), sizeof one);

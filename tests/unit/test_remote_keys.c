@@ -81,7 +81,7 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 			const struct verdict *stored[] = {&verdicts[v]};
 			struct remote_keys wanted = remote_keys_wanted(&policies[p], &subject, &truths);
 			struct remote_keys there = lies(&verdicts[v], &subject), elsewhere = lies(&verdicts[v], &other);
-			bool counts = rerun_case(&policies[p], &truths, stored, 1, &arena).answer == RERUN_CACHED;
+			bool counts = rerun_case(&policies[p], &truths, NULL, stored, 1, &arena).answer == RERUN_CACHED;
 
 			assert_int_equal(in_common(&wanted, &there) > 0, counts);
 			assert_int_equal(in_common(&wanted, &elsewhere), 0);
@@ -135,7 +135,7 @@ static void what_libraries_gave_is_found_without_them(void **state)
 		for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
 			const struct verdict *stored[] = {&cases[v].verdict};
 			struct remote_keys wanted = remote_keys_wanted(&policies[p], &subject, &truths);
-			bool counts = rerun_case(&policies[p], &truths, stored, 1, &arena).answer == RERUN_CACHED;
+			bool counts = rerun_case(&policies[p], &truths, NULL, stored, 1, &arena).answer == RERUN_CACHED;
 
 			assert_int_equal(in_common(&wanted, &there) > 0, counts);
 			finders += counts;
@@ -188,7 +188,7 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 			for (size_t v = 0; v < sizeof verdicts / sizeof *verdicts; v++) {
 				const struct verdict *stored[] = {&verdicts[v]};
 				struct remote_keys there = lies(&verdicts[v], &subject);
-				bool counts = rerun_case(&cases[p].policy, &truths[t], stored, 1, &arena).answer == RERUN_CACHED;
+				bool counts = rerun_case(&cases[p].policy, &truths[t], NULL, stored, 1, &arena).answer == RERUN_CACHED;
 
 				if (counts)
 					assert_true(in_common(&wanted, &there) > 0);

@@ -29,7 +29,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 	struct arena arena = {0};
 	const struct truth one = {.name = truth, .version = version};
 	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
-	struct decision d = rerun_case(policy, &truths, stored, count, &arena);
+	struct decision d = rerun_case(policy, &truths, NULL, stored, count, &arena);
 
 	assert_int_equal(d.answer, answer);
 	assert_int_equal(d.candidate, candidate);
@@ -49,7 +49,7 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
                                const char *why)
 {
 	struct arena arena = {0};
-	struct decision d = rerun_case(policy, truths, &v, 1, &arena);
+	struct decision d = rerun_case(policy, truths, NULL, &v, 1, &arena);
 
 	if (strstr(d.why, why) == NULL)
 		fail_msg("'%s' does not say '%s'", d.why, why);
@@ -121,6 +121,29 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &all, &v, "; it lacks flashinfer and builtin; sglang is no longer available; torch (2.12, now 2.13) changed"),
 	                 RERUN_RUN);
+}
+
+static void a_verdict_counts_only_after_the_same_cases(void **state)
+{
+	struct arena arena = {0};
+	struct verdict v = on_cpu;
+	const struct verdict *stored[] = {&v};
+	const struct truths truths = {&(struct truth){.name = v.ground_truth, .version = v.ground_truth_version}, 1, false};
+	static const struct {
+		const char *ran_after, *after_all;
+		enum lack lack;
+	} rows[] = {{NULL, "none", LACK_NONE}, {NULL, "0123", LACK_NONE},    {"none", "none", LACK_NONE},
+		    {"none", "0123", LACK_ORDER}, {"0123", "none", LACK_ORDER}, {"0123", "0123", LACK_NONE}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		v.after = rows[i].ran_after;
+		struct decision d = rerun_case(&cpu, &truths, rows[i].after_all, stored, 1, &arena);
+
+		assert_int_equal(d.lack, rows[i].lack);
+		assert_int_equal(d.answer, rows[i].lack == LACK_NONE ? RERUN_CACHED : RERUN_RUN);
+	}
+	arena_free(&arena);
 }
 
 /* A machine without a GPU accepts a verdict from a GPU, whichever library computed the ground truth. But if builtin
@@ -287,18 +310,18 @@ static void required_containment_is_asked_of_references_alone(void **state)
 		const struct verdict *stored[] = {&full};
 
 		full.containment = rows[i].containment;
-		assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).lack, rows[i].lack);
+		assert_int_equal(rerun_case(&strict, &truths, NULL, stored, 1, &arena).lack, rows[i].lack);
 	}
 	const struct verdict *stored[] = {&without};
 
 	without.torch = without.containment = NULL;
 	without.status = STATUS_INVALID;
-	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_CACHED);
+	assert_int_equal(rerun_case(&strict, &truths, NULL, stored, 1, &arena).answer, RERUN_CACHED);
 	without.status = STATUS_PASSED; /* a case cannot pass unless its reference ran */
-	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_RUN);
+	assert_int_equal(rerun_case(&strict, &truths, NULL, stored, 1, &arena).answer, RERUN_RUN);
 	without.status = STATUS_INVALID;
 	without.torch = unknown.torch;
-	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).lack, LACK_CONTAINMENT);
+	assert_int_equal(rerun_case(&strict, &truths, NULL, stored, 1, &arena).lack, LACK_CONTAINMENT);
 	arena_free(&arena);
 }
 
@@ -317,10 +340,10 @@ static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state
 	no_gpu.any_gpu = true;
 	from_gpu.ground_truth = "truth";
 	from_gpu.ground_truth_version = "a";
-	assert_int_equal(rerun_case(&no_gpu, &truths, stored, 1, &arena).lack, LACK_NONE);
+	assert_int_equal(rerun_case(&no_gpu, &truths, NULL, stored, 1, &arena).lack, LACK_NONE);
 	own.version = "b";
-	assert_int_equal(rerun_case(&no_gpu, &truths, stored, 1, &arena).lack, LACK_VERSION);
-	assert_int_equal(rerun_case(&no_gpu, &builtin, stored, 1, &arena).lack, LACK_TRUTH);
+	assert_int_equal(rerun_case(&no_gpu, &truths, NULL, stored, 1, &arena).lack, LACK_VERSION);
+	assert_int_equal(rerun_case(&no_gpu, &builtin, NULL, stored, 1, &arena).lack, LACK_TRUTH);
 	arena_free(&arena);
 }
 
@@ -367,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(another_python_does_not_count_unless_there_is_no_torch_here),
 	    cmocka_unit_test(required_containment_is_asked_of_references_alone),
 	    cmocka_unit_test(a_verdict_by_another_text_of_the_dataset_does_not_count),
+	    cmocka_unit_test(a_verdict_counts_only_after_the_same_cases),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_used),
 	    cmocka_unit_test(force_runs_and_cached_only_does_not),
 	};

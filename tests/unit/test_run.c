@@ -9,6 +9,7 @@
 #define SECOND	    "definitions/rmsnorm/second_h64.json"
 #define FIRST_TEXT  WORLD_DEFINITION("first_h64", "return hidden_states * weight")
 #define SECOND_TEXT WORLD_DEFINITION("second_h64", "return weight * hidden_states")
+#define EDITED_FIRST_TEXT WORLD_DEFINITION("first_h64", "return 2 * hidden_states * weight")
 #define EDITED_TEXT WORLD_DEFINITION("second_h64", "return 2 * weight * hidden_states")
 
 static void write_both(struct world *w)
@@ -256,6 +257,71 @@ static void an_interrupted_run_keeps_what_it_has(void **state)
 	world_end(w);
 }
 
+/* Runs only the second case of first_h64, and then all its cases. Returns how many of them run then. */
+static int run_after_one_case(struct world *w, int *all)
+{
+	char id[128];
+	const char *const only[] = {id, NULL};
+
+	world_write(w, FIRST, "first_h64", FIRST_TEXT);
+	world_run(w);
+	*all = world_result(w, "first_h64")->case_count;
+	assert_true(*all > 1);
+	snprintf(id, sizeof id, "%s", world_result(w, "first_h64")->cases[1].test->id);
+	world_end(w);
+	w->options.cases.only = only;
+	w->options.force = true;
+	run_once(w);
+	assert_int_equal(world_count(w, "run:first_h64/"), 1);
+	w->options.cases.only = NULL;
+	w->options.force = false;
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_PASSED);
+	world_end(w);
+	return world_count(w, "run:first_h64/");
+}
+
+/* A reference that keeps something from one case to the next may pass a case alone that it fails after others. */
+static void what_passes_alone_does_not_count_after_others(void **state)
+{
+	struct world *w = *state;
+	int all;
+
+	w->keeps_state = true;
+	int again = run_after_one_case(w, &all);
+
+	assert_int_equal(again, all);
+	run_once(w);
+	assert_int_equal(world_count(w, "run:"), 0);
+}
+
+static void what_keeps_nothing_runs_in_any_order(void **state)
+{
+	int all;
+
+	assert_int_equal(run_after_one_case(*state, &all), 0);
+}
+
+/* If one case must run, the cases before it must run again in the same process. */
+static void an_interrupted_run_of_what_keeps_something_begins_again(void **state)
+{
+	struct world *w = *state;
+	uint64_t signal;
+
+	for (int keeps = 0; keeps < 2; keeps++) {
+		w->keeps_state = keeps == 1;
+		world_write(w, FIRST, "first_h64", keeps == 1 ? EDITED_FIRST_TEXT : FIRST_TEXT);
+		w->interrupt_after = 1;
+		run_once(w);
+		assert_int_equal(read(w->signals, &signal, sizeof signal), sizeof signal);
+		w->interrupt_after = 0;
+		world_run(w);
+		assert_int_equal(world_count(w, "run:first_h64/"),
+				 world_result(w, "first_h64")->case_count - (keeps == 1 ? 0 : 1));
+		world_end(w);
+	}
+}
+
 static void a_runner_that_breaks_leaves_every_case_unverified(void **state)
 {
 	struct world *w = *state;
@@ -436,6 +502,9 @@ int main(void)
 	    TEST(a_dry_run_may_forget_what_was_reported),
 	    TEST(equal_cases_run_once),
 	    TEST(an_interrupted_run_keeps_what_it_has),
+	    TEST(what_passes_alone_does_not_count_after_others),
+	    TEST(what_keeps_nothing_runs_in_any_order),
+	    TEST(an_interrupted_run_of_what_keeps_something_begins_again),
 	    TEST(a_runner_that_breaks_leaves_every_case_unverified),
 	    TEST(what_cannot_be_stored_is_verified_again),
 	    TEST(an_invalid_definition_costs_no_other),

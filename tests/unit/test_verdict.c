@@ -65,6 +65,7 @@ static const struct verdict whole = {
     .torch = "2.13.0+cpu",
     .cuda = "13.0",
     .python = "3.11.7",
+    .after = "0123456789abcdef0123456789abcdef",
     .seconds = 0.002,
     .time = 1760000000,
     .elements = 9007199254740991,
@@ -103,6 +104,7 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	assert_true(v->weak);
 	assert_string_equal(v->torch, "2.13.0+cpu");
 	assert_string_equal(v->python, "3.11.7");
+	assert_string_equal(v->after, whole.after);
 	assert_true(v->elements == whole.elements && v->time == whole.time && v->reference_line == 17);
 	same_bits(v->seconds, 0.002);
 	assert_int_equal(v->output_count, 2);
@@ -176,6 +178,7 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	assert_string_equal(head->torch, v->torch);
 	assert_true(head->cuda == NULL ? v->cuda == NULL : strcmp(head->cuda, v->cuda) == 0);
 	assert_true(head->python == NULL ? v->python == NULL : strcmp(head->python, v->python) == 0);
+	assert_string_equal(head->after, v->after);
 	same_bits(head->seconds, v->seconds);
 	assert_true(head->time == -3 && head->elements == v->elements && head->reference_line == v->reference_line);
 	assert_true(head->output_count == 0 && head->constant_count == 0);

@@ -14,6 +14,7 @@ struct answer {
 	char *printed; /* the text that the reference printed, which the answer owns; NULL: it printed nothing */
 	char *reached; /* what the reference used outside its process; answers_add copies the text; NULL: nothing */
 	enum isolation isolation;
+	enum stateless stateless;
 	char *own_because; /* why the task gets a runner of its own; answers_add copies the text; NULL: no reason */
 	double seconds;
 	int64_t time;

@@ -15,6 +15,9 @@ enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 /* Whether several runners may run cases of a task at the same time (workers/pool/parallel_cases.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
+/* Whether the reference of a task keeps nothing from one case to the next (is_stateless in python/isolation.py). */
+enum stateless { STATELESS_UNKNOWN, STATELESS_NO, STATELESS_YES };
+
 /* An element of a queue: a task, or a single case that is retried. */
 struct queued {
 	struct queued *next;
@@ -31,6 +34,7 @@ struct queued {
 	char *own_because; /* why the runner may serve only this task, allocated for this struct; NULL: it may serve
 			    * others, or this is not known yet */
 	enum separable separable;
+	enum stateless stateless;
 	int64_t question;  /* the number of the question about this task that the reader (isolation.h) has not answered
 			    * yet; 0: none */
 };

@@ -60,6 +60,8 @@ void isolation_by_task(struct queued *work, bool always_own)
 
 	if (why != NULL || !parallel_cases_by_task(&work->task))
 		work->separable = SEPARABLE_NO;
+	if (work->task.urgent || work->task.program != NULL)
+		work->stateless = STATELESS_NO;
 	if (always_own)
 		isolation_set(work, "runners are reused only with --isolation kept");
 	else if (why != NULL)
@@ -91,6 +93,8 @@ void isolation_apply(struct queued *work, const struct isolation_answer *answer)
 		isolation_set(work, answer->why);
 	if (work->separable == SEPARABLE_UNKNOWN)
 		work->separable = answer->why == NULL && answer->stateless ? SEPARABLE_YES : SEPARABLE_NO;
+	if (work->stateless == STATELESS_UNKNOWN)
+		work->stateless = answer->why == NULL && answer->stateless ? STATELESS_YES : STATELESS_NO;
 	work->question = 0;
 }
 

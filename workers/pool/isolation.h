@@ -22,13 +22,14 @@ void isolation_open(struct isolation_reader *reader);
 /* Sets the isolation of a task as far as it follows from properties of the task, without asking the reader. If
  * `always_own` is true, or if a property demands a runner of its own, the task gets one. If a property of the task
  * forbids that several runners run its cases at the same time (parallel_cases.h), also sets work->separable to
- * SEPARABLE_NO. */
+ * SEPARABLE_NO. Sets work->stateless to STATELESS_NO if the reader cannot examine the task's source code, or if a user
+ * waits for the task. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner
  * may be kept for other tasks. */
 void isolation_set(struct queued *work, const char *why);
 
-/* If the reader is free, asks it about a task whose `isolation` or `separable` is unknown. Starts a reader if there is
+/* If the reader is free, asks it about a task of which `isolation`, `separable` or `stateless` is unknown. Starts a reader if there is
  * none. Returns -1 with a message if no reader can be started. */
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err);
 
@@ -40,8 +41,8 @@ struct isolation_answer {
 };
 /* If the reader has answered, sets `out` to the answer and returns true. */
 bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int64_t now_ms, struct isolation_answer *out);
-/* Applies an answer of the reader to the task that the question was about. Changes `isolation` and `separable` only if
- * they are still unknown. */
+/* Applies an answer of the reader to the task that the question was about. Changes `isolation`, `separable` and
+ * `stateless` only if they are still unknown. */
 void isolation_apply(struct queued *work, const struct isolation_answer *answer);
 /* Ends the reader, if there is one. */
 void isolation_close(struct isolation_reader *reader, struct zygote *runners);

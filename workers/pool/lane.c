@@ -73,7 +73,8 @@ static void add_answer(struct pool_shared *shared, struct lane *lane, const char
 	struct answer answer = {.owner = lane->work->task.owner, .job = lane_current_job(lane), .accident = lane->accident,
 	                        .printed = lane->printed, .seconds = lane_seconds_now() - lane->started,
 	                        .time = (int64_t)time(NULL), .reached = lane->work->reached,
-	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because};
+	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because,
+	                        .stateless = lane->work->stateless};
 
 	if (answer.printed == NULL && lane->child != NULL)
 		answer.printed = lane_printed(lane->child);

@@ -21,6 +21,7 @@ static void queue_alone(struct pool_shared *shared, struct lane *lane, int count
 	work = queued_new(&part);
 	work->alone = true;
 	work->attacked = attacked;
+	work->stateless = lane->work->stateless;
 	isolation_set(work, "no other reference may run at the same time as this reference");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone (%d cases)", part.name, part.jobs[0]->id, count);

@@ -44,6 +44,7 @@ struct queued *parallel_cases_take(struct queued *work)
 
 	other->isolation = work->isolation;
 	other->separable = SEPARABLE_YES;
+	other->stateless = work->stateless;
 	other->own_because = work->own_because == NULL ? NULL : strdup(work->own_because);
 	if (work->own_because != NULL && other->own_because == NULL)
 		die_no_memory();

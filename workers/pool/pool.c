@@ -403,11 +403,12 @@ static struct runner_demand spares_wanted(const struct pool *pool)
 
 static bool asks(const struct queued *work, int64_t number)
 {
-	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
+	return work != NULL && work->question == number &&
+	       (number != 0 || work->isolation == ISOLATION_UNKNOWN || work->stateless == STATELESS_UNKNOWN);
 }
 
 /* Returns the task about which the isolation reader was asked in question `number`. If `number` is 0, returns the next
- * task about which the reader must still be asked whether it may share a runner. */
+ * task about which the reader must still be asked whether it may share a runner, or whether it is stateless. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)
@@ -417,15 +418,6 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 		if (asks(work, number))
 			return work;
 	return NULL;
-}
-
-/* Returns a task from which an idle lane could take cases if the isolation reader said that this is allowed. Returns
- * NULL if there is no such task, or if the reader has already been asked about the task. */
-static struct queued *task_to_separate(struct pool *pool)
-{
-	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);
-
-	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
 /* Reads the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
@@ -441,8 +433,6 @@ static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 		free(answer.why);
 	}
 	work = task_of_question(pool, 0);
-	if (work == NULL)
-		work = task_to_separate(pool);
 	return work == NULL ? 0 : isolation_ask(&pool->reader, &pool->shared.runners, work, err);
 }
 
@@ -566,6 +556,7 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 	verdict->time = answer->time;
 	*out = (struct pool_result){answer->owner, answer->job, verdict,
 	                            worth_keeping(answer, verdict) && answer->reached == NULL,
+	                            answer->stateless == STATELESS_YES,
 	                            answer->reached == NULL ? NULL : arena_string(arena, answer->reached),
 	                            answer->printed == NULL ? NULL : arena_string(arena, answer->printed)};
 	answer_free(answer);

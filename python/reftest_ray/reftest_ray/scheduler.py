@@ -3,9 +3,11 @@
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases, each with an estimate of its running time in seconds. The longest request goes first.
 
-If a worker dies, its requests return to the queue. Any case in these requests may have killed the worker, so each of
-these cases becomes a suspect. A suspect is sent in a request of its own, to a worker that gets no other request at the
-same time. If three workers die while they run a case, the case counts as crashed, and is not tried again.
+If a worker dies, its requests return to the queue. Any of them may have killed the worker, so each becomes a suspect. A
+suspect is sent to a worker that gets no other request at the same time. If that worker dies, too, each case of the
+suspect becomes a suspect of its own. The cases are not separated earlier, because verdicts of cases that ran alone do not
+count for a reference that may keep something from one case to the next. If three workers die while they run a case, the
+case counts as crashed, and is not tried again.
 
 This file does not use Ray, starts no process and reads no clock."""
 
@@ -144,12 +146,20 @@ class Scheduler:
         """Handles the death of a worker. Returns the cases that now count as crashed."""
         crashed = []
         for request in self.workers.pop(name).running.values():
+            left = []
             for case in request.cases:
                 key = (request.definition, case["id"])
                 self.deaths[key] = self.deaths.get(key, 0) + 1
                 if self.deaths[key] >= DEATHS_MOST:
                     crashed.append(key)
                 else:
-                    self._queue(Request(request.definition, request.content, False, [case], 0, request.errors, True))
+                    left.append(case)
+            self._suspect(request, left)
         self.crashed += crashed
         return crashed
+
+    def _suspect(self, request, cases):
+        """Queues the cases of a request whose worker died: together the first time, and then one by one."""
+        whole = request.whole and not request.suspect
+        for part in [[case] for case in cases] if request.suspect else [cases] if cases else []:
+            self._queue(Request(request.definition, request.content, whole, part, 0, request.errors, True))
