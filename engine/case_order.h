@@ -24,7 +24,7 @@ void cases_before_add(struct cases_before *before, const struct test_case *test)
 /* Returns whether the first case runs before the other cases are submitted, in a process of its own. */
 bool case_order_first_alone(const struct result *result);
 
-/* Sets case_result.after_all and case_result.equal of every case. */
+/* Sets case_result.after_all and case_result.equal of every case. Call this when the cases have been made. */
 void case_order_set(struct result *result);
 
 /* Returns whether a stored verdict says that the reference keeps nothing from one case to the next. */

@@ -8,7 +8,6 @@
 #include "dataset/truth_source.h"
 #include "engine/approval_state.h"
 #include "engine/base_references.h"
-#include "engine/case_order.h"
 #include "engine/solution_candidates.h"
 #include "engine/shard.h"
 #include "engine/solution_truth.h"
@@ -513,7 +512,6 @@ static void make_attempt(struct result *result, int attempt, const char *init_fa
 	result->case_count = made->count;
 	result->cases = arena_array(&result->arena, (size_t)made->count, sizeof *result->cases);
 	find_truths(result);
-	case_order_set(result);
 }
 
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err)

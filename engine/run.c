@@ -78,6 +78,7 @@ static void plan_next_attempt(struct result *result)
 	for (int i = 0; i < result->planned; i++)
 		result->unsure = result->unsure || !result->cases[i].in_store;
 	result_make_next_attempt(result);
+	case_order_set(result);
 	plan_result(result);
 }
 
@@ -584,6 +585,7 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 		drop_other_shard(result);
 		return;
 	}
+	case_order_set(result);
 	if (candidate > 0 && candidate_decided(result))
 		emit_result(result);
 	else if (!remote_cache_defers(result, resolve_known))

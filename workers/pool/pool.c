@@ -401,10 +401,16 @@ static struct runner_demand spares_wanted(const struct pool *pool)
 
 /* ---- which tasks may share a runner, and which may have several runners ---- */
 
+/* Returns whether to ask the reader about a task. If a user waits for the task, first lets its runner start. */
+static bool is_unknown(const struct queued *work)
+{
+	return work->isolation == ISOLATION_UNKNOWN ||
+	       (work->stateless == STATELESS_UNKNOWN && (work->loaded || !work->task.urgent));
+}
+
 static bool asks(const struct queued *work, int64_t number)
 {
-	return work != NULL && work->question == number &&
-	       (number != 0 || work->isolation == ISOLATION_UNKNOWN || work->stateless == STATELESS_UNKNOWN);
+	return work != NULL && work->question == number && (number != 0 || is_unknown(work));
 }
 
 /* Returns the task about which the isolation reader was asked in question `number`. If `number` is 0, returns the next
