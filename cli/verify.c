@@ -61,7 +61,7 @@ static const struct option_row rows[] = {
      "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
     {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
-     "divide the cases into N parts and run only part I, so that N processes can share the work"},
+     "divide the definitions into N parts and verify only part I, so that N processes can share the work"},
     ROW_SIZES,
     ROW_NO_WORKLOADS,
     ROW_EDGE,
@@ -318,7 +318,7 @@ static void update_generated_tests(struct run *run)
 	struct err err = {""};
 
 	if (run->options->dry_run || run->options->cached_only || run->options->from_index || run->interrupted ||
-	    run->options->cases.shard.count > 0 || run->dataset.some ||
+	    run->options->shard.count > 0 || run->dataset.some ||
 	    !generated_before(run->program->root, &options.layout))
 		return;
 	if (update_tests(run->program, &run->dataset, &options, &run->arena, &generated, &err) < 0)
@@ -506,7 +506,7 @@ static int read_options(const struct verify_options *o, struct program *program,
 	out->details = out->each && !out->forget;
 	out->needs_device = format->on_result == on_result && o->junit == NULL;
 	out->ask_verified = watcher_suffices(o, out, names);
-	if (o->shard != NULL && shard_read(o->shard, &out->cases.shard, err) < 0)
+	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
 		return -1;
 	return o->save != NULL && (out->cases.save = reproduce_prepare(o->save, arena, err)) == NULL ? -1 : 0;
 }

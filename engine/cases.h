@@ -21,10 +21,6 @@
 #include "models/architectures.h"
 #include "workers/protocol/job.h"
 
-struct shard {
-	int number, count; /* the I and the N of --shard I/N; without --shard, `count` is 0 */
-};
-
 struct case_options {
 	bool size[SIZE_COUNT];
 	/* True if an option or the command itself chose the sizes; false if the dataset's settings may replace them. */
@@ -46,7 +42,6 @@ struct case_options {
 	bool dataset_bounds;
 	/* The ids of the selected cases, with NULL at the end; if the pointer is NULL, all cases are selected. */
 	const char *const *only;
-	struct shard shard;               /* --shard I/N */
 };
 
 /* The id of a gradient case is the id of the case whose gradients it verifies, followed by this suffix. */

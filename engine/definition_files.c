@@ -9,7 +9,6 @@
 #include "engine/approval_state.h"
 #include "engine/base_references.h"
 #include "engine/solution_candidates.h"
-#include "engine/shard.h"
 #include "engine/solution_truth.h"
 #include "engine/storable_verdicts.h"
 
@@ -139,8 +138,7 @@ static void check_blobs(struct result *result, const char *const *paths, int cou
 /* Returns whether the options allow the run to report stored summaries instead of looking up each case. */
 static bool wants_summaries(const struct run_options *options)
 {
-	return !options->force && !options->details && !options->thorough && options->cases.only == NULL &&
-	       options->cases.shard.count == 0;
+	return !options->force && !options->details && !options->thorough && options->cases.only == NULL;
 }
 
 static void take_summary(struct result *result, const struct summary *summary)
@@ -478,18 +476,6 @@ static void find_truths(struct result *result)
 	}
 }
 
-/* Removes the cases that belong to other shards. Returns false if another shard reports the definition. If the op_type
- * alone does not determine the family, all cases of the definition belong to one shard: reftest has to try families,
- * and needs the results of all cases to decide whether a family is right. */
-static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
-{
-	const struct shard *shard = &result->run->options->cases.shard;
-	const char *name = result_name(result, arena);
-	bool by_op_type = made->candidate_count == 0 || (made->op != NULL && made->matched == MATCHED_BY_TYPE);
-
-	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
-}
-
 /* Builds the cases of attempt number `attempt`, and sets `init_failed` in the new list of cases. */
 static void make_attempt(struct result *result, int attempt, const char *init_failed)
 {
@@ -505,7 +491,6 @@ static void make_attempt(struct result *result, int attempt, const char *init_fa
 		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
 	if (result->outside != NULL && result->unsteady == NULL)
 		result->unsteady = storable_unsteady(result->definition, runs_init(made), &result->arena);
-	result->other_shard = !keep_own_shard(result, made, &result->arena);
 	result->made = made;
 	result->attempt = attempt;
 	result->planned = result->done = 0;
@@ -660,7 +645,7 @@ static bool summary_holds(const struct result *result)
 		return false;
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
 		return false; /* a summary does not say whether the reference is the one that was approved */
-	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
+	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL)
 		return false;
 	for (int i = 0; i < result->case_count; i++)
 		if (!result->cases[i].in_store)

@@ -95,8 +95,7 @@ void resolve_definition(struct result *result)
 		count_case(result, &result->cases[i]);
 	result->findings += result->made != NULL && result->made->init_failed != NULL;
 	result->stale = result->run->options->dry_run && is_stale(result);
-	/* With --shard, a definition never counts as weak, because its cases in other shards may be strong. */
-	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;
+	result->weak = result->weak && result->counts.passed > 0;
 	if (result->status == STATUS_PASSED && result->known && (result->weak || result->case_count == 0)) {
 		result->status = STATUS_SKIPPED;
 		result->reason = result->weak ? REASON_WEAK : REASON_NONE;

@@ -540,14 +540,6 @@ static bool only_count(struct result *result)
 	return true;
 }
 
-/* Removes the newest result of the run. Call this if other shards report the cases of this result. */
-static void drop_other_shard(struct result *result)
-{
-	result->run->count--;
-	result->run->other_shard++;
-	arena_free(&result->arena);
-}
-
 /* `candidate` is the number of the solution to verify, from 1, or 0 to verify the reference. */
 static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
@@ -574,15 +566,7 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 	 * hashed now, so that exactly the bytes that were hashed are parsed. */
 	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
 	    result_make_cases(result, bytes, &err) < 0) {
-		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
-		if (!result->other_shard)
-			finish_without_cases(result, err.text);
-		else
-			drop_other_shard(result);
-		return;
-	}
-	if (result->other_shard) {
-		drop_other_shard(result);
+		finish_without_cases(result, err.text);
 		return;
 	}
 	case_order_set(result);
@@ -597,6 +581,10 @@ static void visit(struct run *run, const struct dataset_file *file)
 {
 	int count;
 
+	if (!shard_has(&run->options->shard, file->op_type, file->name)) {
+		run->other_shard++;
+		return;
+	}
 	if (run->options->candidates == NULL) {
 		visit_one(run, file, 0);
 		return;

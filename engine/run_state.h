@@ -20,6 +20,7 @@
 #include "engine/accepted_machines.h"
 #include "engine/program.h"
 #include "engine/run_store.h"
+#include "engine/shard.h"
 #include "engine/case_runner.h"
 #include "engine/summary_lru.h"
 
@@ -49,6 +50,7 @@ struct run_options {
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
 	bool kept_runners;  /* --isolation kept */
 	bool force, cached_only, dry_run, staged;
+	struct shard shard; /* --shard I/N */
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* if `fail_fast` is true: stop also when a result has findings */
 	/* The value of --accept; NULL: the setting of the dataset if there is one, otherwise nothing. */
@@ -156,7 +158,6 @@ struct result {
 	/* Why verdicts of the definition can be `checked` at best, and not `passed`; NULL: they can be `passed`. */
 	const char *unsteady;
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
-	bool other_shard;     /* all cases of the definition belong to other shards */
 	bool dropped;	      /* run_drop removed the result */
 	struct arena arena;   /* owns everything above */
 	struct run *run;
@@ -222,8 +223,8 @@ struct run {
 	int problem_count;
 	int visited;           /* the number of planned definitions in `selected` */
 	int waiting;	       /* the number of results that wait for the pool */
-	int other_shard;	       /* the number of definitions that have no result, because all their cases belong
-					* to other shards */
+	int other_shard;	       /* the number of definitions that have no result, because they belong to other
+					* shards */
 	int answered;	       /* the number of definitions that have no result, because their stored summary is
 				* "passed" */
 	uint64_t answered_elements;

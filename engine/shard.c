@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { SHARDS_MOST = 65536 };
 
 int shard_read(const char *text, struct shard *out, struct err *err)
@@ -22,35 +24,19 @@ int shard_read(const char *text, struct shard *out, struct err *err)
 	return 0;
 }
 
-/* Returns whether the digest belongs to this shard. Reads the first eight bytes of the digest as a big-endian number,
- * so that the shard is the same on every machine. */
-static bool falls_to(const struct shard *shard, const struct digest *digest)
+/* Reads the first eight bytes of the name's digest as a big-endian number, so that the shard is the same on every
+ * machine. */
+bool shard_has(const struct shard *shard, const char *op_type, const char *name)
 {
+	struct hash *hash = hash_begin();
 	uint64_t number = 0;
 
+	hash_add(hash, op_type, strlen(op_type));
+	hash_add(hash, "/", 1);
+	hash_add(hash, name, strlen(name));
+	struct digest digest = hash_end(hash);
+
 	for (int i = 0; i < 8; i++)
-		number = number << 8 | digest->bytes[i];
-	return number % (uint64_t)shard->count == (uint64_t)(shard->number - 1);
-}
-
-bool shard_reports(const struct shard *shard, const char *name)
-{
-	struct digest digest = digest_of(name, strlen(name));
-
-	return shard->count == 0 || falls_to(shard, &digest);
-}
-
-bool shard_filter(const struct shard *shard, const char *name, struct cases *cases)
-{
-	int kept = 0;
-
-	if (shard->count == 0)
-		return true;
-	if (cases->count == 0)
-		return shard_reports(shard, name);
-	for (int i = 0; i < cases->count; i++)
-		if (cases->items[i].job != NULL ? falls_to(shard, &cases->items[i].subject) : shard_reports(shard, name))
-			cases->items[kept++] = cases->items[i];
-	cases->count = kept;
-	return kept > 0;
+		number = number << 8 | digest.bytes[i];
+	return shard->count == 0 || number % (uint64_t)shard->count == (uint64_t)(shard->number - 1);
 }

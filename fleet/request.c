@@ -186,9 +186,9 @@ bool request_write(struct result *result, struct buf *out)
 	digest_hex(&result->inputs, content);
 	buf_text(out, "{\"definition\": ");
 	buf_json_string(out, result_name(result, &result->arena));
-	/* with --case or --shard, the result has only some cases of the definition */
+	/* with --case, the result has only some cases of the definition */
 	buf_printf(out, ", \"content\": \"%s\", \"whole\": %s, \"cases\": [", content,
-		   wanted == result->case_count && options->only == NULL && options->shard.count == 0 ? "true" : "false");
+		   wanted == result->case_count && options->only == NULL ? "true" : "false");
 	for (int i = 0; i < result->case_count; i++) {
 		const struct case_result *c = &result->cases[i];
 

@@ -313,7 +313,7 @@ void report_json(const struct run *run, const struct report_options *options)
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_runs(run, options->solutions, options->strict),
 		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
 	buf_json_member(&out, "not_kept", run->not_stored);
-	json_shard(&out, &run->options->cases.shard);
+	json_shard(&out, &run->options->shard);
 	buf_json_next_member(&out, "device_class", run->machine.policy.device_class);
 	json_containment(&out, run->containment);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");

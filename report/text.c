@@ -115,7 +115,7 @@ void report_worst(FILE *out, const struct output_verdict *output, const char *on
 }
 
 /* Prints the command that repeats a failed case. If other cases ran before it in the same process, and the reference may
- * keep something from one case to the next, the command runs all cases of the definition. */
+ * keep something from one case to the next, the case may pass alone, so a comment says what to run then. */
 static void print_again(FILE *out, const struct result *result, const struct case_result *c, int indent,
 			const struct report_options *options)
 {
@@ -126,12 +126,13 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 		return;
 	buf_printf(&name, "%s/%s", result->file->op_type, result->file->name);
 	buf_shell_word(&words, name.data);
-	if (v->after == NULL || strcmp(v->after, "none") == 0) {
-		buf_text(&words, " --case ");
-		buf_shell_word(&words, c->test->id);
-	}
-	show_print(out, "%*sreftest verify %s --force%s%s%s\n", indent, "", words.data, v->device != NULL ? " --device " : "",
-		   v->device != NULL ? v->device : "", options->command);
+	bool follows = v->after != NULL && strcmp(v->after, "none") != 0;
+
+	buf_text(&words, " --case ");
+	buf_shell_word(&words, c->test->id);
+	show_print(out, "%*sreftest verify %s --force%s%s%s%s\n", indent, "", words.data,
+		   v->device != NULL ? " --device " : "", v->device != NULL ? v->device : "", options->command,
+		   follows ? "  # if it passes alone, run it without --case" : "");
 	buf_free(&name);
 	buf_free(&words);
 }
@@ -519,7 +520,7 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 	show_print(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
 	print_statuses(out, &totals);
 	if (totals.definitions == 0)
-		show_print(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
+		show_print(out, run->other_shard > 0 ? "all definitions belong to other shards" : "nothing selected");
 	show_print(out, "; %" PRId64 " case%s run, %" PRId64 " cached", run->cases_run, run->cases_run == 1 ? "" : "s",
 		   run->cases_cached - run->cases_shared);
 	if (run->cases_shared > 0)

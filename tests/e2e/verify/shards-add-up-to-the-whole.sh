@@ -1,7 +1,7 @@
 #!/bin/sh
-# N shards, each with its own cache, together run every case exactly once. Their verdicts are merged, either by export
+# N shards, each with its own cache, together verify every definition exactly once. Their verdicts are merged, either by export
 # and import or through the remote. Afterwards `verify` without --shard runs no case, and reports the same result as a
-# run that verified everything itself. A shard to which no case belongs says so, and exits with 0. Each invalid
+# run that verified everything itself. A shard to which no definition belongs says so, and exits with 0. Each invalid
 # definition is reported by exactly one shard.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
@@ -16,7 +16,7 @@ echo '{ "name": "broken"' >definitions/gemm/broken.json
 verify --sizes small,medium
 expect_exit 2
 whole() { value "sorted((n, i, k['status'], k['reason'], k['elements'] if 'elements' in k else None) for (n, i), k in c.items())"; }
-ran=$(value "s['cases_run']")
+all=$(value "len(c)")
 whole >"$work/whole"
 value "sorted((n, x['status'], x['reason']) for n, x in d.items())" >"$work/definitions"
 cp -r definitions "$work/definitions.all"
@@ -30,7 +30,7 @@ for shard in $(seq $shards); do
 	[ ! -d blob ] || cp -r blob "$work/node$shard"
 	cd "$work/node$shard"
 	verify --sizes small,medium --shard "$shard/$shards" --force
-	sum=$((sum + $(value "s['cases_run']")))
+	sum=$((sum + $(value "len(c)")))
 	value "'\n'.join(n + ' ' + i for n, i in c)" >>"$work/cases"
 	value "'\n'.join(n for n, x in d.items() if x['status'] == 'invalid')" >>"$work/bad"
 	expect "s['shard'] == '$shard/$shards'"
@@ -41,7 +41,7 @@ for shard in $(seq $shards); do
 	[ "$(value "any(n != 'wrong' for n, i in c)")" = False ] || left_out=$shard
 	"$reftest" cache export "$work/shard$shard" >/dev/null
 done
-[ "$sum" = "$ran" ] || fail "the shards ran $sum cases, and the whole run $ran"
+[ "$sum" = "$all" ] || fail "the shards verified $sum cases, and the whole run $all"
 [ -z "$(grep . "$work/cases" | sort | uniq -d)" ] || fail "two shards reported $(sort "$work/cases" | uniq -d)"
 [ "$(grep -c . "$work/bad")" = 1 ] || fail "the invalid definition was not reported by exactly one shard: $(cat "$work/bad")"
 
@@ -72,10 +72,10 @@ run cache import "$work"/shard[0-9]
 verify --sizes small,medium --cached-only
 expect_exit 3
 
-# There are more shards than cases, so most shards have no case. The runs of these shards say so, and exit with 0.
+# There are more shards than definitions, so most shards have no definition. The runs of these shards say so, and exit with 0.
 for shard in 1 2 3 4 5 6 7 8 9; do
 	run verify --device "$device" --sizes small --cached-only --shard "$shard/9" tiny_gemm
-	grep -q 'all cases belong to other shards' "$work/out" || continue
+	grep -q 'all definitions belong to other shards' "$work/out" || continue
 	expect_exit 0
 	empty=$((empty + 1))
 done
