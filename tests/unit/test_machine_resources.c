@@ -185,9 +185,12 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 {
 	struct place *place = *state;
 	struct arena arena = {0};
+	static const char *const libraries[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
 	char python[4096];
 	const char *key;
 
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+		unsetenv(libraries[i]);
 	write_python(place, "python", "");
 	snprintf(python, sizeof python, "%s", at(place, "python"));
 	key = machine_torch_key(python, &arena);
@@ -196,6 +199,14 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	unsetenv("PYTHONPATH");
 	assert_string_equal(key, machine_torch_key(python, &arena));
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+		setenv(libraries[i], "/elsewhere", 1);
+		assert_string_not_equal(key, machine_torch_key(python, &arena));
+		setenv(libraries[i], "", 1);
+		assert_string_equal(key, machine_torch_key(python, &arena));
+		unsetenv(libraries[i]);
+		assert_string_equal(key, machine_torch_key(python, &arena));
+	}
 	write_python(place, "python", "torch"); /* replaces the program by a new file, which has another inode */
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	arena_free(&arena);

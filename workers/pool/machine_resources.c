@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "workers/pool/reference_environment.h"
 #include "workers/pool/process.h"
@@ -392,6 +393,17 @@ bool machine_torch_holds(const char *python, const char *proof)
 	return hold;
 }
 
+/* Returns a short text for environment_that_counts, because a key of the cache must be short. */
+static const char *environment_name(struct arena *arena)
+{
+	const char *text = environment_that_counts(arena);
+	struct digest digest = digest_of(text, text == NULL ? 0 : strlen(text));
+	char hex[DIGEST_HEX];
+
+	digest_hex(&digest, hex);
+	return text == NULL ? "" : arena_string(arena, hex);
+}
+
 const char *machine_torch_key(const char *python, struct arena *arena)
 {
 	const char *path = getenv("PYTHONPATH"), *environment = getenv("VIRTUAL_ENV");
@@ -399,10 +411,10 @@ const char *machine_torch_key(const char *python, struct arena *arena)
 
 	if (stat(python, &st) != 0 || lstat(python, &link) != 0)
 		return arena_printf(arena, "%s absent", python);
-	return arena_printf(arena, "%s %ju.%ju %jd %jd.%09ld %ju.%ju PYTHONPATH=%s VIRTUAL_ENV=%s", python,
+	return arena_printf(arena, "%s %ju.%ju %jd %jd.%09ld %ju.%ju PYTHONPATH=%s VIRTUAL_ENV=%s %s", python,
 	                    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
 	                    st.st_mtim.tv_nsec, (uintmax_t)link.st_ino, (uintmax_t)link.st_mtim.tv_sec,
-	                    path == NULL ? "" : path, environment == NULL ? "" : environment);
+	                    path == NULL ? "" : path, environment == NULL ? "" : environment, environment_name(arena));
 }
 
 /* ---- providers ---- */

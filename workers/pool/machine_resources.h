@@ -70,8 +70,8 @@ bool machine_providers_hold(const char *python, const char *answer);
 bool machine_torch_holds(const char *python, const char *proof);
 
 /* Returns the key under which the result of machine_torch is cached. The key includes the path, inode, size and mtime
- * of the interpreter, and the values of PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content
- * of version_file are unchanged and machine_torch_holds returns true. */
+ * of the interpreter, the values of PYTHONPATH and VIRTUAL_ENV, and the digest of environment_that_counts. A cached
+ * result is valid if the key and the content of version_file are unchanged and machine_torch_holds returns true. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
 /* Counts the GPUs by the files of the NVIDIA driver, without calling CUDA. Returns 0 if there is no NVIDIA driver. If
