@@ -281,29 +281,33 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 	return NULL;
 }
 
-/* A Python script that finds torch without importing it. It must find packages in the same way as the runner
- * (find_packages in runner.py), so it does not search the working directory. It prints the Python version, torch's
- * directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter. If the
- * script was started by a launcher, this path differs from the path of the launcher. The proof also has a stamp of each
- * directory in which the script searches, and of each file that adds such directories. The script computes the stamps
- * before the search, because it would otherwise miss a change during the search. */
+/* A Python script that finds torch without importing it. It must find packages in the same way as the runner, so it
+ * begins with the text of python/packages.py, and it does not search the working directory. It prints the Python version,
+ * torch's directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter. If
+ * the script was started by a launcher, this path differs from the path of the launcher. The proof also has a stamp of
+ * each directory in which the script searches, of each file that adds such directories, and of each file of code that
+ * may do so. The script computes the stamps before the search, because it would otherwise miss a change during the
+ * search. Instead of the path, it prints an empty line if stamps prove nothing: a .pth file runs code that may find torch
+ * anywhere, or torch is not in a directory of sys.path, because another finder found it (as in an editable install). */
 static const char where_is_torch[] =
-    "import importlib.util as u, os, site, sys\n"
-    "site.execsitecustomize = site.execusercustomize = lambda: None\n"
-    "site.main()\n"
+#include "packages.inc"
+    "import importlib.machinery as m, importlib.util as u\n"
+    "imported = find_packages()\n"
     "sys.path[:] = filter(None, sys.path)\n"
+    "version = python_version(imported)\n"
     "def stamp(path):\n"
     "    try:\n"
     "        s = os.stat(path)\n"
     "        return '%d.%d.%d' % (s.st_ino, s.st_mtime_ns, s.st_ctime_ns)\n"
     "    except OSError:\n"
     "        return 'absent'\n"
-    "files = [os.path.join(p, n) for p in sys.path if os.path.isdir(p) for n in os.listdir(p) if n.endswith('.pth')]\n"
-    "stamps = [stamp(p) + ' ' + p for p in sys.path + files + [os.path.join(sys.prefix, 'pyvenv.cfg')] if '\\n' not in p]\n"
-    "s = u.find_spec('torch')\n"
-    "print(sys.version.split()[0])\n"
+    "files = sys.path + pth_files() + imported + [os.path.join(sys.prefix, 'pyvenv.cfg')]\n"
+    "stamps = [stamp(p) + ' ' + p for p in files if '\\n' not in p]\n"
+    "s, plain = u.find_spec('torch'), m.PathFinder.find_spec('torch')\n"
+    "proven = '+pth.' not in version and s and plain and s.origin == plain.origin\n"
+    "print(version)\n"
     "print(s.submodule_search_locations[0] if s and s.has_location else '')\n"
-    "print(os.path.realpath('/proc/self/exe'))\n"
+    "print(os.path.realpath('/proc/self/exe') if proven else '')\n"
     "print('\\n'.join(stamps))\n";
 
 /* Returns the next line of `*text`, and advances `*text` past this line. Returns NULL if there is no further line. */
@@ -340,7 +344,7 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 	if ((folder = next_line(&rest)) == NULL || folder[0] == '\0')
 		goto leave;
 	program = next_line(&rest);
-	if (program != NULL)
+	if (program != NULL && program[0] != '\0')
 		out->proof = arena_printf(arena, "%s\n%s", program, rest);
 	out->version_file = arena_printf(arena, "%s/version.py", folder);
 	if (file_read(AT_FDCWD, out->version_file, SMALL_FILE, &text, NULL, err) != FILE_OK || text.length == 0)
