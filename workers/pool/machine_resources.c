@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-enum { SMALL_FILE = 64 << 10, ASK_MS = 30000, ANSWER_MAX = 16 << 10 };
+enum { SMALL_FILE = 64 << 10, ASK_MS = 30000, ANSWER_MAX = 64 << 10 };
 
 /* ---- the interpreter ---- */
 
@@ -287,7 +287,7 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
  * the script was started by a launcher, this path differs from the path of the launcher. The proof also has a stamp of
  * each directory in which the script searches, of each file that adds such directories, and of each file of code that
  * may do so. The script computes the stamps before the search, because it would otherwise miss a change during the
- * search. Instead of the path, it prints an empty line if stamps prove nothing: a .pth file runs code that may find torch
+ * search. Instead of a proof, it prints an empty line if stamps prove nothing: a .pth file runs code that may find torch
  * anywhere, or torch is not in a directory of sys.path, because another finder found it (as in an editable install). */
 static const char where_is_torch[] =
 #include "packages.inc"
@@ -307,8 +307,7 @@ static const char where_is_torch[] =
     "proven = '+pth.' not in version and s and plain and s.origin == plain.origin\n"
     "print(version)\n"
     "print(s.submodule_search_locations[0] if s and s.has_location else '')\n"
-    "print(os.path.realpath('/proc/self/exe') if proven else '')\n"
-    "print('\\n'.join(stamps))\n";
+    "print(*[os.path.realpath('/proc/self/exe'), *stamps] if proven else [''], sep='\\n')\n";
 
 /* Returns the next line of `*text`, and advances `*text` past this line. Returns NULL if there is no further line. */
 static char *next_line(char **text)

@@ -55,6 +55,16 @@ with
 expect_exit 1
 expect_cached 0
 
+# The code imports so many modules that a list of them would be long.
+mkdir "$site/many"
+for n in $(seq 600); do
+	echo '' >"$site/many/module_with_a_long_name_$n.py"
+	echo "import many.module_with_a_long_name_$n"
+done >"$site/planted.py"
+with
+expect_exit 0
+expect_cached 0
+
 # Code of widespread tools does not count.
 rm "$site/code.pth"
 with
