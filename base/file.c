@@ -117,16 +117,22 @@ static bool lease_granted(int fd)
 	return true;
 }
 
+/* Returns whether the filesystem keeps files only in memory. Such a filesystem never writes pages out. A page that was
+ * first read through a writable shared mapping can therefore be written later without a change of any timestamp. */
+static bool is_in_memory(const struct statfs *fs)
+{
+	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC || fs->f_type == HUGETLBFS_MAGIC;
+}
+
 bool file_shows_changes(int dir, const char *path, struct stat *st)
 {
 	int fd = openat(dir, path, OPEN_FLAGS);
 	struct statfs fs;
-	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
+	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0 && !is_in_memory(&fs);
 
-	/* EAGAIN means that a process has the file open for writing. On tmpfs, sync_file_range does not help: the pages
-	 * of a file are never written out, so they stay dirty. */
+	/* EAGAIN means that a process has the file open for writing. */
 	if (shows && !lease_granted(fd))
-		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
+		shows = errno != EAGAIN &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
 	/* On overlayfs, a write through a shared mapping goes to a file in the underlying layer, and a lease on the

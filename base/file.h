@@ -33,7 +33,9 @@ bool file_write_all(int fd, const void *bytes, size_t length);
  * open or mapped for writing. To find out whether a process has the file open for writing, the function briefly takes a
  * read lease. The kernel grants a read lease only if no process has the file open for writing. The kernel may also
  * refuse the lease because the file belongs to another user or the filesystem has no leases. In this case, the function
- * writes out the dirty pages, which makes them clean. Stores the file's stat in `st`. */
+ * writes out the dirty pages, which makes them clean. On a filesystem in memory (tmpfs, ramfs, hugetlbfs), a write
+ * through a shared mapping may leave the timestamps unchanged even if the page is clean, so the function returns false
+ * for every file there. Stores the file's stat in `st`. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with `bytes`, unless the file already has these contents. Writes a temporary

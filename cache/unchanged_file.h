@@ -4,7 +4,8 @@
  * stat can be trusted. A stat can be trusted if every write after the earlier read would have changed it. Two kinds of
  * write can leave a stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
- * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
+ * - a write through a shared mapping whose pages were already dirty, and on tmpfs any write through a shared mapping
+ *   (file_shows_changes in base/file.h).
  * A file whose stat cannot be trusted is read again. */
 #ifndef REFTEST_CACHE_UNCHANGED_FILE_H
 #define REFTEST_CACHE_UNCHANGED_FILE_H

@@ -122,7 +122,7 @@ def matrix(device_class):
     for path in sys.path:
         with contextlib.suppress(OSError):
             stat = os.stat(path)
-            out["folders"].append({"path": path, "stamp": "%d.%d" % (stat.st_ino, stat.st_mtime_ns)})
+            out["folders"].append({"path": path, "stamp": "%d.%d.%d" % (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)})
     return out
 
 

@@ -125,14 +125,6 @@ OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<": "<r
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def find_packages():
-    """Adds the directories of site packages to sys.path, because the interpreter was started with -S. Does not run
-    sitecustomize or usercustomize, because they could change torch for every Python program of this machine or user."""
-    import site
-    site.execsitecustomize = site.execusercustomize = lambda: None
-    site.main()
-
-
 def compiled(name):
     """Compiles a file from this file's directory, which is not on sys.path. Does not use Python's cached byte code,
     which may be out of date: if a file is edited twice within a second and its size does not change, Python does not
@@ -159,7 +151,7 @@ programs = beside("programs")
 latency = beside("latency")
 fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
-failures, sandbox = beside("failures"), beside("sandbox")
+failures, sandbox, packages = beside("failures"), beside("sandbox"), beside("packages")
 # These modules need torch, so they are executed only when torch is imported. Their files are read and compiled here,
 # because the sandbox later hides this file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
@@ -900,8 +892,7 @@ def main():
     library = int(sys.argv[3])  # descriptor of a sealed copy of libreftest_sandbox.so
     root = sys.argv[4] and os.path.abspath(sys.argv[4])  # absolute, because the working directory changes below
     channel = Channel(3)
-    if sys.flags.no_site:
-        find_packages()
+    python = packages.python_version(packages.find_packages() if sys.flags.no_site else [])
     # Do not search for modules in this file's directory or in the working directory.
     sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))]
     os.chdir("/")
@@ -924,7 +915,7 @@ def main():
     gc.collect()
     gc.freeze()
     channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,
-                               "python": sys.version.split()[0], "layers": sandbox.layers}})
+                               "python": python, "layers": sandbox.layers}})
     zygote = Zygote(channel, options, sandbox, Child)
     try:
         zygote.serve()

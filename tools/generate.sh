@@ -6,6 +6,7 @@
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries;
 #                      each digest is the complete SHA-256 of the file
+#   packages.inc       the text of python/packages.py as a C string
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over testgen/, python/libraries/, python/arguments.py and the parts of conftest.py
@@ -36,7 +37,7 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/reference_environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
-	python/process_state.py python/programs.py python/sandbox.py python/tensors.py python/zygote.py'
+	python/packages.py python/process_state.py python/programs.py python/sandbox.py python/tensors.py python/zygote.py'
 # The patterns in for_checker also match these files, but CHECKER_DIGEST does not cover them, because an edit of these
 # files cannot change a verdict: they only measure time, or only write or send messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_seconds.* workers/protocol/channel.* workers/sandbox/containment.*
@@ -136,6 +137,7 @@ done | replace "$build/ops.inc"
 for file in python/*.py python/libraries/*.py; do
 	printf 'SCRIPT("%s", "%s")\n' "${file#python/}" "$(sha256sum <"$file" | cut -c 1-64)"
 done | replace "$build/scripts.inc"
+sed 's/\\/&&/g; s/"/\\&/g; s/.*/"&\\n"/' python/packages.py | replace "$build/packages.inc"
 for file in python/libraries/*.py; do
 	name=${file##*/}
 	printf 'LIBRARY(%s)\n' "${name%.py}"

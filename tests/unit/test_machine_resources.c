@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,9 +186,12 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 {
 	struct place *place = *state;
 	struct arena arena = {0};
+	static const char *const libraries[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
 	char python[4096];
 	const char *key;
 
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+		unsetenv(libraries[i]);
 	write_python(place, "python", "");
 	snprintf(python, sizeof python, "%s", at(place, "python"));
 	key = machine_torch_key(python, &arena);
@@ -196,8 +200,57 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
 	unsetenv("PYTHONPATH");
 	assert_string_equal(key, machine_torch_key(python, &arena));
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+		setenv(libraries[i], "/elsewhere", 1);
+		assert_string_not_equal(key, machine_torch_key(python, &arena));
+		setenv(libraries[i], "", 1);
+		assert_string_equal(key, machine_torch_key(python, &arena));
+		unsetenv(libraries[i]);
+		assert_string_equal(key, machine_torch_key(python, &arena));
+	}
 	write_python(place, "python", "torch"); /* replaces the program by a new file, which has another inode */
 	assert_string_not_equal(key, machine_torch_key(python, &arena));
+	arena_free(&arena);
+}
+
+/* Returns a proof that /bin/sh is the interpreter and that the file `name` is as it is now. */
+static char *proof_of(struct place *place, const char *name, struct arena *arena)
+{
+	struct stat st;
+	char *real = realpath("/bin/sh", NULL);
+
+	assert_int_equal(stat(at(place, name), &st), 0);
+	char *proof = arena_printf(arena, "%s\n%ju.%jd%09ld.%jd%09ld %s\n", real, (uintmax_t)st.st_ino,
+				   (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec,
+				   st.st_ctim.tv_nsec, place->path);
+
+	free(real);
+	return proof;
+}
+
+/* `touch -d` can set the mtime of a file back after a change of the file, but not its ctime. */
+static void a_change_is_noticed_although_the_mtime_was_set_back(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct stat st;
+
+	assert_int_equal(symlink("/bin/sh", at(place, "shell")), 0);
+	write_file(place, "torch.pth", "elsewhere\n", 0600);
+	const char *proof = proof_of(place, "torch.pth", &arena);
+
+	assert_true(machine_torch_holds(at(place, "shell"), proof));
+	usleep(20000); /* longer than a tick of the filesystem's clock */
+	assert_int_equal(stat(at(place, "torch.pth"), &st), 0);
+	FILE *file = fopen(place->path, "r+");
+
+	assert_non_null(file);
+	assert_true(fputs("ELSEWHERE", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	const struct timespec times[] = {st.st_atim, st.st_mtim};
+
+	assert_int_equal(utimensat(AT_FDCWD, place->path, times, 0), 0);
+	assert_false(machine_torch_holds(at(place, "shell"), proof));
 	arena_free(&arena);
 }
 
@@ -227,16 +280,10 @@ static void what_a_launcher_said_is_not_believed(void **state)
 
 	assert_int_equal(mkdir(at(place, "packages"), 0700), 0);
 	assert_int_equal(symlink("/bin/sh", at(place, "sh")), 0);
-	struct stat st;
-	char *real = realpath("/bin/sh", NULL);
-
-	assert_int_equal(stat(at(place, "packages"), &st), 0);
-	proof = arena_printf(&arena, "%s\n%ju.%jd%09ld %s\n", real, (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec,
-	                     st.st_mtim.tv_nsec, at(place, "packages"));
+	proof = proof_of(place, "packages", &arena);
 	assert_true(machine_torch_holds(at(place, "sh"), proof));
 	write_file(place, "packages/torch.pth", "elsewhere\n", 0600);
 	assert_false(machine_torch_holds(at(place, "sh"), proof));
-	free(real);
 	buf_free(&script);
 	arena_free(&arena);
 }
@@ -334,6 +381,7 @@ int main(void)
 	    cmocka_unit_test(the_key_changes_when_the_interpreter_or_its_surroundings_do),
 	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
 	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
+	    cmocka_unit_test(a_change_is_noticed_although_the_mtime_was_set_back),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
 	    cmocka_unit_test(the_version_of_the_driver_is_read),
 	};

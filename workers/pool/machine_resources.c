@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "workers/pool/reference_environment.h"
 #include "workers/pool/process.h"
@@ -23,7 +24,7 @@
 
 extern char **environ;
 
-enum { SMALL_FILE = 64 << 10, ASK_MS = 30000, ANSWER_MAX = 16 << 10 };
+enum { SMALL_FILE = 64 << 10, ASK_MS = 30000, ANSWER_MAX = 64 << 10 };
 
 /* ---- the interpreter ---- */
 
@@ -280,30 +281,33 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 	return NULL;
 }
 
-/* A Python script that finds torch without importing it. It must find packages in the same way as the runner
- * (find_packages in runner.py), so it does not search the working directory. It prints the Python version, torch's
- * directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter. If the
- * script was started by a launcher, this path differs from the path of the launcher. The proof also has the inode and
- * the mtime of each directory in which the script searches, and of each file that adds such directories. The script
- * reads inodes and mtimes before the search, because it would otherwise miss a change during the search. */
+/* A Python script that finds torch without importing it. It must find packages in the same way as the runner, so it
+ * begins with the text of python/packages.py, and it does not search the working directory. It prints the Python version,
+ * torch's directory, and the proof that machine_torch_holds checks. The proof has the path of the running interpreter. If
+ * the script was started by a launcher, this path differs from the path of the launcher. The proof also has a stamp of
+ * each directory in which the script searches, of each file that adds such directories, and of each file of code that
+ * may do so. The script computes the stamps before the search, because it would otherwise miss a change during the
+ * search. Instead of a proof, it prints an empty line if stamps prove nothing: a .pth file runs code that may find torch
+ * anywhere, or torch is not in a directory of sys.path, because another finder found it (as in an editable install). */
 static const char where_is_torch[] =
-    "import importlib.util as u, os, site, sys\n"
-    "site.execsitecustomize = site.execusercustomize = lambda: None\n"
-    "site.main()\n"
+#include "packages.inc"
+    "import importlib.machinery as m, importlib.util as u\n"
+    "imported = find_packages()\n"
     "sys.path[:] = filter(None, sys.path)\n"
+    "version = python_version(imported)\n"
     "def stamp(path):\n"
     "    try:\n"
     "        s = os.stat(path)\n"
-    "        return '%d.%d' % (s.st_ino, s.st_mtime_ns)\n"
+    "        return '%d.%d.%d' % (s.st_ino, s.st_mtime_ns, s.st_ctime_ns)\n"
     "    except OSError:\n"
     "        return 'absent'\n"
-    "files = [os.path.join(p, n) for p in sys.path if os.path.isdir(p) for n in os.listdir(p) if n.endswith('.pth')]\n"
-    "stamps = [stamp(p) + ' ' + p for p in sys.path + files + [os.path.join(sys.prefix, 'pyvenv.cfg')] if '\\n' not in p]\n"
-    "s = u.find_spec('torch')\n"
-    "print(sys.version.split()[0])\n"
+    "files = sys.path + pth_files() + imported + [os.path.join(sys.prefix, 'pyvenv.cfg')]\n"
+    "stamps = [stamp(p) + ' ' + p for p in files if '\\n' not in p]\n"
+    "s, plain = u.find_spec('torch'), m.PathFinder.find_spec('torch')\n"
+    "proven = '+pth.' not in version and s and plain and s.origin == plain.origin\n"
+    "print(version)\n"
     "print(s.submodule_search_locations[0] if s and s.has_location else '')\n"
-    "print(os.path.realpath('/proc/self/exe'))\n"
-    "print('\\n'.join(stamps))\n";
+    "print(*[os.path.realpath('/proc/self/exe'), *stamps] if proven else [''], sep='\\n')\n";
 
 /* Returns the next line of `*text`, and advances `*text` past this line. Returns NULL if there is no further line. */
 static char *next_line(char **text)
@@ -339,7 +343,7 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 	if ((folder = next_line(&rest)) == NULL || folder[0] == '\0')
 		goto leave;
 	program = next_line(&rest);
-	if (program != NULL)
+	if (program != NULL && program[0] != '\0')
 		out->proof = arena_printf(arena, "%s\n%s", program, rest);
 	out->version_file = arena_printf(arena, "%s/version.py", folder);
 	if (file_read(AT_FDCWD, out->version_file, SMALL_FILE, &text, NULL, err) != FILE_OK || text.length == 0)
@@ -365,13 +369,22 @@ static bool is_program(const char *python, const char *program)
 	return same;
 }
 
-static void stamp_of(const char *path, char *out, size_t size)
+enum { STAMP = 96 };
+
+/* Writes the stamp of a file: its inode, mtime and ctime. The scripts that find torch and the providers write stamps in
+ * the same form. The ctime shows a change after which the mtime was set back. */
+static const char *stamp_text(const struct stat *st, char out[STAMP])
+{
+	snprintf(out, STAMP, "%ju.%jd%09ld.%jd%09ld", (uintmax_t)st->st_ino, (intmax_t)st->st_mtim.tv_sec,
+		 st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
+	return out;
+}
+
+static const char *stamp_of(const char *path, char out[STAMP])
 {
 	struct stat st;
 
-	snprintf(out, size, "absent");
-	if (stat(path, &st) == 0)
-		snprintf(out, size, "%ju.%jd%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	return stat(path, &st) == 0 ? stamp_text(&st, out) : strcpy(out, "absent");
 }
 
 bool machine_torch_holds(const char *python, const char *proof)
@@ -380,29 +393,33 @@ bool machine_torch_holds(const char *python, const char *proof)
 	bool hold = copy != NULL && is_program(python, next_line(&rest));
 
 	for (char *line; hold && (line = next_line(&rest)) != NULL;) {
-		char *path = strchr(line, ' '), now[64];
+		char *path = strchr(line, ' '), now[STAMP];
 
-		if (path != NULL) {
+		if (path != NULL)
 			*path++ = '\0';
-			stamp_of(path, now, sizeof now);
-		}
-		hold = path != NULL && strcmp(now, line) == 0;
+		hold = path != NULL && strcmp(stamp_of(path, now), line) == 0;
 	}
 	free(copy);
 	return hold;
 }
 
+/* All but the interpreter's path goes into a digest, because a key of the cache must be short. */
 const char *machine_torch_key(const char *python, struct arena *arena)
 {
-	const char *path = getenv("PYTHONPATH"), *environment = getenv("VIRTUAL_ENV");
+	const char *path = getenv("PYTHONPATH"), *environment = getenv("VIRTUAL_ENV"), *counts = environment_that_counts(arena);
 	struct stat st = {0}, link = {0};
+	char stamp[STAMP], link_stamp[STAMP], hex[DIGEST_HEX];
 
 	if (stat(python, &st) != 0 || lstat(python, &link) != 0)
 		return arena_printf(arena, "%s absent", python);
-	return arena_printf(arena, "%s %ju.%ju %jd %jd.%09ld %ju.%ju PYTHONPATH=%s VIRTUAL_ENV=%s", python,
-	                    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
-	                    st.st_mtim.tv_nsec, (uintmax_t)link.st_ino, (uintmax_t)link.st_mtim.tv_sec,
-	                    path == NULL ? "" : path, environment == NULL ? "" : environment);
+	const char *text = arena_printf(arena, "%ju %jd %s %s\nPYTHONPATH=%s\nVIRTUAL_ENV=%s\n%s", (uintmax_t)st.st_dev,
+					(intmax_t)st.st_size, stamp_text(&st, stamp), stamp_text(&link, link_stamp),
+					path == NULL ? "" : path, environment == NULL ? "" : environment,
+					counts == NULL ? "" : counts);
+	struct digest digest = digest_of(text, strlen(text));
+
+	digest_hex(&digest, hex);
+	return arena_printf(arena, "%s %s", python, hex);
 }
 
 /* ---- providers ---- */
@@ -426,10 +443,10 @@ int machine_providers(const char *python, const char *device_class, struct arena
 static void append_stat(struct buf *out, const char *path)
 {
 	struct stat st = {0};
+	char stamp[STAMP];
 
 	if (stat(path, &st) == 0)
-		buf_printf(out, " %ju.%jd.%jd.%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
-		           st.st_mtim.tv_nsec);
+		buf_printf(out, " %jd.%s", (intmax_t)st.st_size, stamp_text(&st, stamp));
 	else
 		buf_text(out, " absent");
 }
@@ -477,11 +494,9 @@ bool machine_providers_hold(const char *python, const char *answer)
 
 	cJSON_ArrayForEach (folder, folders) {
 		const char *path = json_text_of(folder, "path"), *stamp = json_text_of(folder, "stamp");
-		char now[64] = "absent";
+		char now[STAMP];
 
-		if (path != NULL)
-			stamp_of(path, now, sizeof now);
-		hold = hold && stamp != NULL && strcmp(now, stamp) == 0;
+		hold = hold && path != NULL && stamp != NULL && strcmp(stamp_of(path, now), stamp) == 0;
 	}
 	cJSON_Delete(json);
 	return hold;

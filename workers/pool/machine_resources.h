@@ -56,8 +56,8 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
                       struct err *err);
 /* Returns the key under which the result of machine_providers is cached. The key includes the interpreter (as in
- * machine_torch_key), the device class, and the inodes, sizes and mtimes of reftest's Python files and of the library
- * tables. No process is started. A cached result is valid if the key is unchanged and machine_providers_hold returns
+ * machine_torch_key), the device class, and the sizes, inodes, mtimes and ctimes of reftest's Python files and of the
+ * library tables. No process is started. A cached result is valid if the key is unchanged and machine_providers_hold returns
  * true. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
 /* Returns whether `answer`, a cached result of machine_providers, is still valid: `python` still starts the same
@@ -69,9 +69,9 @@ bool machine_providers_hold(const char *python, const char *answer);
  * launcher script, which may choose another interpreter at each start. Starts no process. */
 bool machine_torch_holds(const char *python, const char *proof);
 
-/* Returns the key under which the result of machine_torch is cached. The key includes the path, inode, size and mtime
- * of the interpreter, and the values of PYTHONPATH and VIRTUAL_ENV. A cached result is valid if the key and the content
- * of version_file are unchanged and machine_torch_holds returns true. */
+/* Returns the key under which the result of machine_torch is cached. The key includes the path, size, inode, mtime and
+ * ctime of the interpreter, the values of PYTHONPATH and VIRTUAL_ENV, and the digest of environment_that_counts. A cached
+ * result is valid if the key and the content of version_file are unchanged and machine_torch_holds returns true. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
 /* Counts the GPUs by the files of the NVIDIA driver, without calling CUDA. Returns 0 if there is no NVIDIA driver. If

@@ -15,11 +15,11 @@ static const struct variable {
 	bool counts;      /* the value may change what a reference computes, so the variable is part of the subject of a
 			   * verdict (the part of the fingerprint that says what is verified) */
 } reference_environment[] = {
-    /* These variables say where programs and libraries are found. Only LD_PRELOAD is part of the subject of a verdict,
-     * because a library that is loaded before all others may replace any function. The values of the other variables
-     * need not be part of the subject, because every fingerprint has the versions of torch, CUDA and Python that these
-     * variables select. */
-    {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"CONDA_PREFIX=", false}, {"LD_PRELOAD=", true},
+    /* These variables say where programs and libraries are found. LD_PRELOAD and LD_LIBRARY_PATH are part of the subject
+     * of a verdict, because a library that they name may replace any function: for example, those of libm or of the
+     * OpenMP library. The values of the other variables need not be part of the subject, because every fingerprint has
+     * the versions of torch, CUDA and Python that these variables select. */
+    {"PATH=", false}, {"LD_LIBRARY_PATH=", true}, {"CONDA_PREFIX=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* compilers need these variables */
     {"CUDA_HOME=", false}, {"CUDA_PATH=", false}, {"CUDA_CACHE_PATH=", false}, {"CUDA_CACHE_DISABLE=", false},
@@ -62,16 +62,23 @@ static const struct variable *row_of(const char *variable)
 	return NULL;
 }
 
+/* Appends each variable of `row` that has a value to the lines `text`. */
+static const char *add_values(const struct variable *row, const char *text, struct arena *arena)
+{
+	for (char **at = environ; *at != NULL; at++)
+		if (row_of(*at) == row && strcmp(*at, row->name) != 0)
+			text = text == NULL ? arena_string(arena, *at) : arena_printf(arena, "%s\n%s", text, *at);
+	return text;
+}
+
+/* The lines have the order of the table, because the order of `environ` differs from shell to shell. */
 const char *environment_that_counts(struct arena *arena)
 {
 	const char *text = NULL;
 
-	for (char **at = environ; *at != NULL; at++) {
-		const struct variable *row = row_of(*at);
-
-		if (row != NULL && row->counts && strcmp(*at, row->name) != 0)
-			text = text == NULL ? arena_string(arena, *at) : arena_printf(arena, "%s\n%s", text, *at);
-	}
+	for (size_t i = 0; i < sizeof reference_environment / sizeof *reference_environment; i++)
+		if (reference_environment[i].counts)
+			text = add_values(&reference_environment[i], text, arena);
 	return text;
 }
 

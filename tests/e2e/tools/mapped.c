@@ -1,5 +1,5 @@
 /* mapped FILE OFFSET STEP BYTE… - writes bytes to a file through a shared mapping, one after the other at the same
- * offset. Maps FILE and closes the file descriptor. For n = 1, 2, …: waits until the file STEPn exists, writes the nth
+ * offset. Maps FILE, closes the file descriptor and reads the byte at the offset. For n = 1, 2, …: waits until the file STEPn exists, writes the nth
  * BYTE, and removes STEPn. After the last byte, waits for a signal that ends the program. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 	close(fd);
 	if (bytes == MAP_FAILED)
 		return 1;
+	(void)*(volatile char *)&bytes[offset];
 	for (int i = 4; i < argc; i++) {
 		snprintf(name, sizeof name, "%s%d", argv[3], i - 3);
 		while (access(name, F_OK) != 0)

@@ -45,6 +45,7 @@ expect_status norm passed
 
 # Some machines need a library that is loaded before all others (LD_PRELOAD), so references load it, too. Verdicts
 # depend on this library, so a verdict that was computed with the library is valid only while the library is loaded.
+# The same holds for the folders of libraries (LD_LIBRARY_PATH), whose libraries replace those of the system.
 library=$(ldconfig -p | sed -n 's/.*libutil[^ ]* .*=> //p' | head -n 1)
 [ -n "$library" ] || skip "there is no library to preload"
 define plain <<'P'
@@ -57,6 +58,24 @@ def run(hidden_states, weight):
 P
 verify plain
 expect_exit 0
+verify plain
+expect_ran 0
+mkdir "$work/libraries" "$work/others"
+unset LD_LIBRARY_PATH
+verify plain
+export LD_LIBRARY_PATH=
+verify plain # an empty variable is the same as none
+expect_ran 0
+export LD_LIBRARY_PATH="$work/libraries"
+verify plain
+expect_exit 0
+expect_cached 0
+verify plain
+expect_ran 0
+export LD_LIBRARY_PATH="$work/others"
+verify plain
+expect_cached 0
+unset LD_LIBRARY_PATH
 verify plain
 expect_ran 0
 case $build in *-asan*) exit 0 ;; esac # a sanitizer must be the first library
