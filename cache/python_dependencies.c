@@ -72,7 +72,6 @@ struct look {
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
-    "typing_extensions",
 };
 
 /* Modules that read the clock or the name of the machine. functions_unsteady contains functions of the module os whose

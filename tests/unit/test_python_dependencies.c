@@ -72,7 +72,7 @@ static void what_may_see_more_is_reported(void **state)
 	(void)state;
 	ALL(ACCESS_OUTSIDE, "import os\n", "import time as t\n", "import torch, sys\n", "if x:\n  import socket\n", "from os import environ\n",
 	    "from random import _os\n", "from random import SystemRandom\n", "import random\nrandom.SystemRandom()\n",
-	    "import numpy\n", "import einops\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
+	    "import numpy\n", "import einops\n", "import typing_extensions\n", "from typing_extensions import Self\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
 	    "x = open('y')\n", "x = f'{open(\"y\").x}'\n", "x = f\"{open('y')}\"\n", "x = f\"{y:{open('z')}}\"\n", "exec(x)\n",
 	    "x = __import__('os')\n", "x = __builtins__\n", "import torch\nx = torch.load('y')\n", "import torch\nx = torch.os\n",
 	    "import torch\nx = torch.seed()\n", "import torch\nx = [torch]\n", "import torch\nx = torch.utils.data\n",
