@@ -469,9 +469,11 @@ static bool is_module(const struct look *look, struct span name)
 
 static void bind_module(struct look *look, const struct word *word)
 {
+	if (is_module(look, word->span))
+		return;
 	if (look->module_count == MODULES_MAX)
 		found(look, ACCESS_OUTSIDE, word, "so many imports");
-	else if (!is_module(look, word->span))
+	else
 		look->modules[look->module_count++] = word->span;
 }
 
@@ -885,6 +887,8 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		for (int i = 0; i < LOOKAHEAD; i++)
 			add(&lexer, WORD_END, lexer.end, 0, lexer.line, false);
 		look.words = (const struct word *)(const void *)lexer.out.data;
+		look_at(&look); /* finds the names of all modules, because a function may use a module that is imported below it */
+		look.found = (struct python_dependencies){.access = ACCESS_NOTHING};
 		look_at(&look);
 		words = look.found;
 	} else {

@@ -82,6 +82,7 @@ static void what_may_see_more_is_reported(void **state)
 	    "import math; import os\n", "def f(): import os\n", "x = 1if y else open(z)\n", "x = open \\\n (y)\n",
 	    "import torch\nx = torch.nn.functional.os\n", "import torch.nn.functional as F\nx = F.torch\n",
 	    "import torch\nx = torch.cpu\n", "import torch\nx = torch.func.vmap\n", "from torch import cpu\n", "from torch.nn import grad as g\n",
+	    "def f():\n  return random\nimport random\n", "def f():\n  return r._os\nimport random as r\nclass A:\n  def _os():\n    pass\n",
 	    "_logging = 1\nx = y._logging\n", "x = y.format_map(z)\nformat_map = 1\n", "x = '{0.__do' 'c__}'.format(y)\n",
 	    "x = '{0.__\\x64oc__}'.format(y)\n", "x = f'{y}'.format(z)\n", "x = '{0._logging}'.format(y)\n",
 	    "x = id(y)\n", "x = hash(y)\n", "x = repr(y)\n", "x = ascii(y)\n",
