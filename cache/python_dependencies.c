@@ -688,8 +688,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 }
 
 /* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal, and
- * names_plain contains it, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after
- * the literal. Otherwise returns `word`. */
+ * names_plain contains it, and it is not the name of a module, records ACCESS_OWN_SOURCE for the call (and not
+ * ACCESS_OUTSIDE), and returns the word after the literal. Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -705,7 +705,7 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 		return word;
 	struct span name = {literal->span.text + 1, literal->span.length - 2};
 
-	if (!is_plain(name) || AMONG(name, submodules))
+	if (!is_plain(name) || AMONG(name, submodules) || AMONG(name, modules_elsewhere))
 		return word;
 	found_word(look, ACCESS_OWN_SOURCE, word, "");
 	return literal + 1;

@@ -76,6 +76,7 @@ static void what_may_see_more_is_reported(void **state)
 	    "x = open('y')\n", "x = f'{open(\"y\").x}'\n", "x = f\"{open('y')}\"\n", "x = f\"{y:{open('z')}}\"\n", "exec(x)\n",
 	    "x = __import__('os')\n", "x = __builtins__\n", "import torch\nx = torch.load('y')\n", "import torch\nx = torch.os\n",
 	    "import torch\nx = torch.seed()\n", "import torch\nx = [torch]\n", "import torch\nx = torch.utils.data\n",
+	    "import torch\nx = getattr(torch, 'cpu')\n", "import torch\nx = getattr(torch.nn, 'grad', None)\n",
 	    "import torch\nx = getattr(torch, 'o' + 's')\n", "import torch\nx = getattr(torch, 'os')\n", "x = y.numpy()\n",
 	    "os = 1\nx = y.os\n", "x = y.__globals__\n", "import torch\nx = torch.Tensor.from_file('y')\n", "globals()['x']\n",
 	    "x = '{0.a.b}'\ny = x.format(z)\n", "\xC3\xA9 = 1\n", "x = f'{y['open']}'\n", "x = 'unended\n", "import torch.hub\n",
