@@ -106,8 +106,8 @@ static const char *const exceptions_plain[] = {
 
 /* Attributes that are rejected even if the text itself binds the same name. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "ctypes", "data_ptr", "format_map", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys",
-    "tofile", "untyped_storage",
+    "SystemRandom", "cell_contents", "ctypes", "data_ptr", "f_back", "f_builtins", "f_globals", "f_locals", "format_map",
+    "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tb_next", "tofile", "untyped_storage",
 };
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
@@ -118,13 +118,14 @@ static const char *const attributes_of_files[] = {"close", "read", "readline", "
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
-/* Names by which code can read the text of the reference itself. */
+/* Names by which code can read the text of the reference itself. After a dot, they count as ACCESS_OUTSIDE. */
 static const char *const names_itself[] = {
     "ast", "attrgetter", "dis", "doctest", "gc", "inspect", "metaclass", "methodcaller", "pydoc", "tokenize",
 };
 
 /* Code can read its own text by a name that contains one of these parts, for example by _getframe, f_lineno,
- * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. */
+ * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. After a dot, such a name counts as ACCESS_OUTSIDE,
+ * because a frame leads to all builtins, and a changed code object can use names that the text does not contain. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
@@ -137,8 +138,7 @@ static const char *const dunders_plain[] = {
     "__setitem__", "__sub__", "__version__",
 };
 static const char *const dunders_itself[] = {
-    "__annotations__", "__class__", "__code__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__",
-    "__str__",
+    "__annotations__", "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
 };
 
 static bool span_is(struct span span, const char *word)
@@ -641,9 +641,9 @@ static void look_attribute(struct look *look, const struct word *word)
 {
 	enum python_access access = access_of_any(word->span);
 
-	if (access != ACCESS_NOTHING || is_dunder(word->span))
+	if (is_dunder(word->span))
 		found_word(look, access, word, "");
-	else if (AMONG(word->span, attributes_outside))
+	else if (access != ACCESS_NOTHING || AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. */
 	else if (span_is(word->span, "format"))

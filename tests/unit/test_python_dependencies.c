@@ -63,7 +63,7 @@ static void what_sees_itself_is_reported(void **state)
 {
 	(void)state;
 	ALL(ACCESS_OWN_SOURCE, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
-	    "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n", "class A(metaclass=m):\n  x = 1\n",
+	    "frame = 1\n", "x = 'cannot open'\n", "x = '__doc__' + y\n", "class A(metaclass=m):\n  x = 1\n",
 	    "class A(B, **{'meta' 'class': m}):\n  x = 1\n");
 }
 
@@ -91,6 +91,17 @@ static void what_may_see_more_is_reported(void **state)
 	    "try:\n  x = 1\nexcept* torch.OutOfMemoryError:\n  x = 2\n", "def f():\n  try:\n    x = 1\n  finally:\n    return 2\n",
 	    "KeyError = RuntimeError\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "KeyError, y = RuntimeError, 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n",
 	    "class KeyError(RuntimeError):\n  y = 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "from contextlib import ExitStack\npush = 1\n");
+}
+
+/* Frames and code objects lead to all builtins, even if the text binds the names of their attributes. */
+static void frames_and_code_are_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "x = (i for i in y).gi_frame\n", "gi_frame = 1\nx = y.gi_frame\n", "x = y.tb_frame\n", "x = y.f_lineno\n",
+	    "class A:\n  f_builtins = f_globals = None\nx = y.f_builtins\n", "y.f_globals = 1\n", "y.f_back = 1\n", "y.f_locals = 1\n",
+	    "y.tb_next = 1\n", "y.cell_contents = 1\n", "def f():\n  pass\nf.__code__ = f.__code__.replace(co_names=('a',))\n",
+	    "gi_code = 1\nx = y.gi_code.co_consts\n", "x = '__code__'\ny.__code__\n", "y.__closure__\n", "y.__self__\n",
+	    "y.__wrapped__\n", "y.__reduce__()\n", "y.__objclass__\n", "y.__traceback__\n", "import inspect\n", "x = y.inspect\ninspect = 1\n");
 }
 
 static void the_reason_has_its_line(void **state)
@@ -193,6 +204,7 @@ int main(void)
 	    cmocka_unit_test(ordinary_references_see_nothing),
 	    cmocka_unit_test(what_sees_itself_is_reported),
 	    cmocka_unit_test(what_may_see_more_is_reported),
+	    cmocka_unit_test(frames_and_code_are_outside),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
