@@ -104,11 +104,16 @@ static const char *const exceptions_plain[] = {
     "UnboundLocalError", "ValueError", "ZeroDivisionError",
 };
 
-/* Attributes that are rejected even if the text itself binds the same name. */
+/* Attributes that are rejected even if the text itself binds the same name. For example, `obj` of an AttributeError may
+ * be a module, and the seed() of any generator is a random number of the operating system. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "cell_contents", "ctypes", "data_ptr", "f_back", "f_builtins", "f_globals", "f_locals", "format_map",
-    "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tb_next", "tofile", "untyped_storage",
+    "SystemRandom", "cell_contents", "ctypes", "elapsed_time", "f_back", "f_builtins", "f_globals", "f_locals", "format_map",
+    "fromfile", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
 };
+
+/* Attributes that are rejected like attributes_outside if they contain one of these parts. Tensors and their storages
+ * have many such attributes (_typed_storage, _new_shared_filename_cpu). */
+static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage"};
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
  * can access has attributes with these names. */
@@ -154,7 +159,16 @@ static bool among(struct span span, const char *const *words, size_t count)
 	return false;
 }
 
+static bool has_part(struct span span, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memmem(span.text, span.length, parts[i], strlen(parts[i])) != NULL)
+			return true;
+	return false;
+}
+
 #define AMONG(span, list) among(span, list, COUNT(list))
+#define HAS_PART(span, list) has_part(span, list, COUNT(list))
 
 static int compare_name(const void *a, const void *b)
 {
@@ -182,10 +196,7 @@ static enum python_access access_of_any(struct span name)
 		return AMONG(name, dunders_plain)    ? ACCESS_NOTHING
 		       : AMONG(name, dunders_itself) ? ACCESS_OWN_SOURCE
 		                                     : ACCESS_OUTSIDE;
-	for (size_t i = 0; i < COUNT(parts_itself); i++)
-		if (memmem(name.text, name.length, parts_itself[i], strlen(parts_itself[i])) != NULL)
-			return ACCESS_OWN_SOURCE;
-	return AMONG(name, names_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
+	return AMONG(name, names_itself) || HAS_PART(name, parts_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
 }
 
 /* ---- cutting ---- */
@@ -643,7 +654,7 @@ static void look_attribute(struct look *look, const struct word *word)
 
 	if (is_dunder(word->span))
 		found_word(look, access, word, "");
-	else if (access != ACCESS_NOTHING || AMONG(word->span, attributes_outside))
+	else if (access != ACCESS_NOTHING || AMONG(word->span, attributes_outside) || HAS_PART(word->span, parts_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. */
 	else if (span_is(word->span, "format"))

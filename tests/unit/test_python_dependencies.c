@@ -104,6 +104,17 @@ static void frames_and_code_are_outside(void **state)
 	    "y.__wrapped__\n", "y.__reduce__()\n", "y.__objclass__\n", "y.__traceback__\n", "import inspect\n", "x = y.inspect\ninspect = 1\n");
 }
 
+/* Some attributes lead outside on an object that the text did not make. A binding of the same name changes nothing. */
+static void bound_names_do_not_open_what_is_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "try:\n  x = 1\nexcept AttributeError as e:\n  obj = e.obj\n", "class A:\n  obj = 1\nx = y.obj\n",
+	    "seed = 0\nimport torch\nx = torch.Generator().seed()\n", "class A:\n  seed = 0\nx = y.seed\n",
+	    "class A:\n  _typed_storage = None\nx = y._typed_storage()\n", "y._data_ptr = 1\n", "y._new_shared_filename_cpu = 1\n",
+	    "y._write_file = 1\n", "y.is_shared = 1\n", "SystemRandom = 1\nx = y.SystemRandom()\n", "import secrets\n", "import uuid\n",
+	    "import torch\nx = torch.initial_seed()\n", "import torch\nx = torch.cuda.Stream()\n", "y.elapsed_time = 1\n", "import torch\nx = torch.get_rng_state()\n");
+}
+
 static void the_reason_has_its_line(void **state)
 {
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
@@ -205,6 +216,7 @@ int main(void)
 	    cmocka_unit_test(what_sees_itself_is_reported),
 	    cmocka_unit_test(what_may_see_more_is_reported),
 	    cmocka_unit_test(frames_and_code_are_outside),
+	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
