@@ -8,6 +8,7 @@
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
+ *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
@@ -787,6 +788,22 @@ static void look_finally(struct look *look, const struct word *word)
 	}
 }
 
+/* Checks the pattern of a `case`, up to its guard or its colon. A class pattern reads attributes: those that its keywords
+ * name, and those that __match_args__ of the class names. Only a class pattern without arguments reads none. */
+static void look_case(struct look *look, const struct word *word)
+{
+	int depth = 0;
+
+	for (word++; word->kind != WORD_END && word->kind != WORD_LINE && !is_word(word, "if"); word++) {
+		if (word->kind == WORD_NAME && is_op(word + 1, '(') && !is_op(word + 2, ')'))
+			found(look, ACCESS_OUTSIDE, word, "a class pattern with arguments");
+		if (is_op(word, ':') && depth == 0)
+			return;
+		depth += is_op(word, '(') || is_op(word, '[') || is_op(word, '{');
+		depth -= is_op(word, ')') || is_op(word, ']') || is_op(word, '}');
+	}
+}
+
 /* Checks a class statement. A metaclass gets the namespace of the class, which contains the docstring of the class. The
  * metaclass may be an argument that `**` passes. */
 static void look_class(struct look *look, const struct word *word)
@@ -805,6 +822,8 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		look_finally(look, word);
 	if (span_is(word->span, "class"))
 		look_class(look, word);
+	if (span_is(word->span, "case") && begins_statement(look, word) && !is_op(word + 1, '='))
+		look_case(look, word);
 
 	enum python_access access = access_of_any(word->span);
 

@@ -115,6 +115,16 @@ static void bound_names_do_not_open_what_is_outside(void **state)
 	    "import torch\nx = torch.initial_seed()\n", "import torch\nx = torch.cuda.Stream()\n", "y.elapsed_time = 1\n", "import torch\nx = torch.get_rng_state()\n");
 }
 
+static void class_patterns_read_attributes(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "match x:\n  case object(untyped_storage=s): pass\n", "match x:\n  case [1, (A(b), 2)]:\n    pass\n",
+	    "match x:\n  case 1:\n    pass\n  case {'a': a.B(\n    c=d)} if e: pass\n", "match x:\n  case (A(b) | 2): pass\n",
+	    "match x:\n  case \\\n    A(b) as c: pass\n");
+	ALL(ACCESS_NOTHING, "match x:\n  case int() | [1, *y] | {'a': (z, _)} if f(x): pass\n  case (1): g(x)\n",
+	    "case = f(x)\nmatch = re = f(case)\n");
+}
+
 static void the_reason_has_its_line(void **state)
 {
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
@@ -217,6 +227,7 @@ int main(void)
 	    cmocka_unit_test(what_may_see_more_is_reported),
 	    cmocka_unit_test(frames_and_code_are_outside),
 	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
+	    cmocka_unit_test(class_patterns_read_attributes),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
