@@ -8,6 +8,7 @@
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
+ *   - the body of a class must not import, because the module would be an attribute of the class;
  *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
@@ -400,28 +401,46 @@ static void cut_operator(struct lexer *l)
 	l->at++;
 }
 
+/* Returns true at the first character of a logical line, apart from spaces. */
+static bool at_line_start(const struct lexer *l)
+{
+	const struct word *next = (const struct word *)(const void *)(l->out.data + l->out.length);
+
+	return l->out.length == 0 || next[-1].kind == WORD_LINE;
+}
+
+/* Skips a backslash at the end of a line. A line must not begin with a backslash: its indentation would be uncertain. */
+static bool cut_continuation(struct lexer *l)
+{
+	if (at_line_start(l))
+		return false;
+	l->at += peek(l, 1) == '\r' ? 2 : 1;
+	if (peek(l, 0) != '\n')
+		return false;
+	l->line++;
+	l->at++;
+	return true;
+}
+
+/* Divides a text into words. Rejects form feeds and carriage returns without a newline, because Python ends an
+ * indentation or a line there. */
 static bool cut(struct lexer *l)
 {
 	while (l->at < l->end) {
 		char c = *l->at;
 
-		if (c == '\0' || (unsigned char)c >= 0x80)
+		if (c == '\0' || c == '\f' || (unsigned char)c >= 0x80 || (c == '\r' && peek(l, 1) != '\n'))
 			return false;
 		if (c == '#') {
 			while (l->at < l->end && *l->at != '\n' && *l->at != '\r')
 				l->at++;
 		} else if (c == '\n') {
 			cut_newline(l);
-		} else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
+		} else if (c == ' ' || c == '\t' || c == '\r') {
 			l->at++;
 		} else if (c == '\\') {
-			l->at++;
-			if (peek(l, 0) == '\r')
-				l->at++;
-			if (peek(l, 0) != '\n')
+			if (!cut_continuation(l))
 				return false;
-			l->line++;
-			l->at++;
 		} else if (is_quote(c)) {
 			if (!cut_string(l, 0))
 				return false;
@@ -497,6 +516,48 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 	look->found.unsteady_line = word->line;
 	snprintf(look->found.unsteady, sizeof look->found.unsteady, "'%s%.*s'", before,
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
+}
+
+/* Returns the number of characters before `word` in its line. */
+static ptrdiff_t indentation(const struct look *look, const struct word *word)
+{
+	const char *at = word->span.text;
+
+	while (at > look->source && at[-1] != '\n')
+		at--;
+	return word->span.text - at;
+}
+
+/* Returns the first word of the logical line that contains `word`. */
+static const struct word *line_of(const struct look *look, const struct word *word)
+{
+	while (word > look->words && word[-1].kind != WORD_LINE)
+		word--;
+	return word;
+}
+
+static bool defines_function(const struct word *word)
+{
+	return is_word(word, "def") || (is_word(word, "async") && is_word(word + 1, "def"));
+}
+
+/* Returns whether `word` belongs to the body of a class, and not to a function in this body. The body may be in the same
+ * line as `class`. A method's `def` and name belong to the body. */
+static bool in_class(const struct look *look, const struct word *word)
+{
+	const struct word *line = line_of(look, word);
+	bool is_def = defines_function(line) && word <= line + 2;
+	ptrdiff_t inside = indentation(look, line) + !(is_def || line == word);
+
+	for (;; line = line_of(look, line - 1)) {
+		if (line->kind != WORD_LINE && indentation(look, line) < inside) {
+			inside = indentation(look, line);
+			if (is_word(line, "class") || defines_function(line))
+				return is_word(line, "class");
+		}
+		if (line == look->words)
+			return false;
+	}
 }
 
 /* Checks whether the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows
@@ -764,16 +825,6 @@ static void look_except(struct look *look, const struct word *word)
 		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
 }
 
-/* Returns the number of characters before `word` in its line. */
-static ptrdiff_t indentation(const struct look *look, const struct word *word)
-{
-	const char *at = word->span.text;
-
-	while (at > look->source && at[-1] != '\n')
-		at--;
-	return word->span.text - at;
-}
-
 /* Checks a `finally` block. A block that leaves the function or a loop (`return`, `break` or `continue`) discards the
  * exception, as an `except` does. */
 static void look_finally(struct look *look, const struct word *word)
@@ -827,10 +878,12 @@ static const struct word *look_name(struct look *look, const struct word *word)
 
 	enum python_access access = access_of_any(word->span);
 
-	if (span_is(word->span, "import"))
-		return look_import(look, word);
-	if (span_is(word->span, "from") && begins_statement(look, word))
-		return look_from(look, word);
+	if (span_is(word->span, "import") || (span_is(word->span, "from") && begins_statement(look, word))) {
+		/* The module is an attribute of the class, and its attributes are not checked as those of a module. */
+		if (in_class(look, word))
+			found(look, ACCESS_OUTSIDE, word, "an import in the body of a class");
+		return span_is(word->span, "import") ? look_import(look, word) : look_from(look, word);
+	}
 	if (is_module(look, word->span))
 		return look_chain(look, word);
 	if (span_is(word->span, "getattr") || span_is(word->span, "hasattr")) {

@@ -125,6 +125,21 @@ static void class_patterns_read_attributes(void **state)
 	    "case = f(x)\nmatch = re = f(case)\n");
 }
 
+static void an_import_in_the_body_of_a_class_makes_the_module_a_value(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "class A:\n  import random\n", "class A: import random\n", "class A: x = 1; import random\n",
+	    "class A:\n  def f():\n    pass\n\n  # c\n  from torch import nn\n", "class A:\n  if x:\n    from torch import nn as y\n",
+	    "def f():\n  class A:\n    def g(): pass\n    x = (1,\n2)\n    import math\n",
+	    "class A:\n  x = 1\n  try: import math\n  finally:\n    pass\n", "class A:\n\timport math\n",
+	    "class A:\n  async def f(): pass\n  if x:\n    if y:\n     import math\n", "class A:\n  def f(): pass\r\n  import math\r\n");
+	ALL(ACCESS_OUTSIDE, "class A:\n  def f():\n    pass\n  \\\n    import math\n", "class A:\n  def f():\n    pass\n      \f  import math\n",
+	    "def f(): pass\rclass A: import math\n");
+	ALL(ACCESS_NOTHING, "class A:\n  def f():\n    import math\n    return math.pi\nimport torch\n",
+	    "class A: x = 1\nimport math\n", "class A:\n  x = 1\n  async def f():\n    if x:\n\n      from torch import nn\n",
+	    "class A:\n  def f(): import math\n", "x = 1; import math\n", "def f():\n  class A:\n    x = 1\n  import math\n");
+}
+
 static void the_reason_has_its_line(void **state)
 {
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
@@ -228,6 +243,7 @@ int main(void)
 	    cmocka_unit_test(frames_and_code_are_outside),
 	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
 	    cmocka_unit_test(class_patterns_read_attributes),
+	    cmocka_unit_test(an_import_in_the_body_of_a_class_makes_the_module_a_value),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
