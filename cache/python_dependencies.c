@@ -4,7 +4,8 @@
  * run time. Therefore:
  *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
  *     builtins that open files or reach objects by a computed name;
- *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
+ *   - an attribute must be in names_plain, or the text itself must give its objects an attribute with the same spelling.
+ *     Some attributes are rejected in any case;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
@@ -542,12 +543,11 @@ static bool defines_function(const struct word *word)
 }
 
 /* Returns whether `word` belongs to the body of a class, and not to a function in this body. The body may be in the same
- * line as `class`. A method's `def` and name belong to the body. */
+ * line as `class`. The keyword and the name of a `def` or `class` belong to the block around it. */
 static bool in_class(const struct look *look, const struct word *word)
 {
 	const struct word *line = line_of(look, word);
-	bool is_def = defines_function(line) && word <= line + 2;
-	ptrdiff_t inside = indentation(look, line) + !(is_def || line == word);
+	ptrdiff_t inside = indentation(look, line) + (word > line + 1 + is_word(line, "async"));
 
 	for (;; line = line_of(look, line - 1)) {
 		if (line->kind != WORD_LINE && indentation(look, line) < inside) {
@@ -625,19 +625,75 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text assigns to an attribute called `name`, or uses `name` without a dot before it. If `name`
- * begins with an underscore, a use without a dot counts only after `def` or `class`, because many modules have other
- * modules as attributes with such names. */
+/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
+ * `raise … from`. */
+static bool begins_statement(const struct look *look, const struct word *word)
+{
+	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
+}
+
+static bool same_name(const struct word *word, struct span name)
+{
+	return word->kind == WORD_NAME && word->span.length == name.length && memcmp(word->span.text, name.text, name.length) == 0;
+}
+
+/* Returns whether `word` may stand among the targets of an assignment such as `self.a, self.b = 1, 2`. */
+static bool in_targets(const struct word *word)
+{
+	return word->kind == WORD_NAME || is_op(word, '.') || is_op(word, ',');
+}
+
+/* Returns whether the attribute `word` is a target of an assignment, or has a type in a statement such as
+ * `self.a: int = 1`. */
+static bool is_assigned(const struct look *look, const struct word *word)
+{
+	const struct word *from = word, *to = word + 1;
+
+	while (!begins_statement(look, from) && in_targets(from - 1))
+		from--;
+	if (is_op(to, ':') && from == word - 2)
+		return begins_statement(look, from);
+	if (is_op(to, '=') && !is_op(to + 1, '='))
+		return true;
+	while (in_targets(to))
+		to++;
+	return begins_statement(look, from) && is_op(to, '=') && !is_op(to + 1, '=');
+}
+
+/* Returns whether `word`, which does not follow a dot, is a name that the body of a class defines. */
+static bool is_member(const struct look *look, const struct word *word)
+{
+	if (word == look->words || !in_class(look, word))
+		return false;
+	return is_word(word - 1, "def") || is_word(word - 1, "class") ||
+	       (begins_statement(look, word) && (is_op(word + 1, ':') || (is_op(word + 1, '=') && !is_op(word + 2, '='))));
+}
+
+/* Returns whether `name` is one of the names in the strings of a call such as namedtuple("Point", ["x", "y"]), which
+ * begins at `word`. */
+static bool is_field(const struct word *word, struct span name)
+{
+	if (!is_word(word, "namedtuple") && !is_word(word, "NamedTuple"))
+		return false;
+	for (word++; word->kind != WORD_END && word->kind != WORD_LINE; word++) {
+		const char *at = word->span.text, *end = at + word->span.length;
+
+		for (; word->kind == WORD_STRING && (at = memmem(at, (size_t)(end - at), name.text, name.length)) != NULL; at++)
+			if (!is_name(at[-1]) && !is_name(at[name.length]))
+				return true;
+	}
+	return false;
+}
+
+/* Returns whether the text gives an object of its own an attribute called `name`: it assigns to such an attribute, or
+ * defines the name in the body of a class or as a field of a named tuple. A variable or a function with this name does
+ * not suffice. */
 static bool is_own(const struct look *look, struct span name)
 {
-	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
-		if (word->kind != WORD_NAME || word->span.length != name.length ||
-		    memcmp(word->span.text, name.text, name.length) != 0)
-			continue;
-		if (behind_dot(look, word) ? is_op(word + 1, '=') && !is_op(word + 2, '=')
-					   : name.text[0] != '_' || (word > look->words && (is_word(word - 1, "def") || is_word(word - 1, "class"))))
+	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+		if (is_field(word, name) ||
+		    (same_name(word, name) && (behind_dot(look, word) ? is_assigned(look, word) : is_member(look, word))))
 			return true;
-	}
 	return false;
 }
 
@@ -784,13 +840,6 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 	return literal + 1;
 }
 
-/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
- * `raise … from`. */
-static bool begins_statement(const struct look *look, const struct word *word)
-{
-	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
-}
-
 /* Returns true if each use of the name in the text is inside an `except` line, directly follows `raise`, or is a call.
  * Any other use may give the name another meaning, for example `KeyError = RuntimeError`. */
 static bool is_only_caught(const struct look *look, struct span name)
@@ -801,8 +850,7 @@ static bool is_only_caught(const struct look *look, struct span name)
 		const struct word *before = word > look->words ? word - 1 : NULL;
 
 		caught = is_word(word, "except") || (caught && !is_op(word, ':') && !is_word(word, "as"));
-		if (caught || word->kind != WORD_NAME || word->span.length != name.length ||
-		    memcmp(word->span.text, name.text, name.length) != 0)
+		if (caught || !same_name(word, name))
 			continue;
 		bool defined = before != NULL && (is_word(before, "def") || is_word(before, "class"));
 

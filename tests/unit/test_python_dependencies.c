@@ -51,7 +51,7 @@ static void ordinary_references_see_nothing(void **state)
 	    "import math, torch\nx = math.log2(math.e) * torch.cuda.is_available()\n", "x = f'{a + 1:>{w}.3f} {b!r} {{c}}'\n",
 	    "from typing import (Optional,\n  List)\ndef run(input: Optional[int], *, time=1, dir_=2):\n  return time\n",
 	    "# open('x')\n'os.environ'\ndef f():\n  'time.time()'\n  raise ValueError('too large: {}'.format(1)) from None\n",
-	    "@torch_free\ndef f(x):\n\treturn x.mine\nmine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
+	    "@torch_free\ndef f(x):\n\treturn x.mine\nf.mine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
 	    "import torch\nx = torch.random.manual_seed(1)\n", "import random\nx = random.random()\n",
 	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n",
 	    "from copy import copy\nimport copy as c\nx = copy(c.copy(y)).cpu().grad\n", "x = '{0.shape[1]:>{1}} {{.a}} {:.3f}'.format(y, z)\n",
@@ -138,6 +138,21 @@ static void an_import_in_the_body_of_a_class_makes_the_module_a_value(void **sta
 	ALL(ACCESS_NOTHING, "class A:\n  def f():\n    import math\n    return math.pi\nimport torch\n",
 	    "class A: x = 1\nimport math\n", "class A:\n  x = 1\n  async def f():\n    if x:\n\n      from torch import nn\n",
 	    "class A:\n  def f(): import math\n", "x = 1; import math\n", "def f():\n  class A:\n    x = 1\n  import math\n");
+}
+
+/* An attribute with an unknown name is allowed if the text gives an object of its own such an attribute. */
+static void only_attributes_of_own_objects_are_own(void **state)
+{
+	(void)state;
+	ALL(ACCESS_NOTHING, "x.mine\ny.mine = 1\n", "x.mine\nif z: y.a, y.mine = 1, 2\n", "x.mine\ny.mine, y.a = y.b = 1, 2\nz.b\n",
+	    "x.mine\ny.mine: int = 1\n", "x.mine\nclass A:\n  mine: int\n", "x.mine\nclass A:\n  a = 1\n  mine = 2\n",
+	    "x.mine\nclass A:\n  @property\n  def mine(self): return 1\n", "x.mine\nclass A:\n  async def mine(self): pass\n",
+	    "x.mine\nclass A:\n  class mine: a = 1\n", "x.mine\nclass A: a = 1; mine = 2\n", "x.a\nclass A: a = 1; mine = 2\n",
+	    "x.mine\ny = namedtuple('A', 'a mine')\n", "x.mine\ny = NamedTuple('A', [('a', int),\n('mine', int)])\n");
+	ALL(ACCESS_OUTSIDE, "x.mine\nmine = 1\n", "x.mine\ndef mine(): pass\n", "x.mine\nclass mine: pass\n", "x.mine\nf(mine=1)\n",
+	    "x.mine\nclass A:\n  def f(self, mine):\n    mine = 1\n", "x.mine\ny.mine == 1\n", "f(x.mine, a=1)\n", "x.mine += 1\n",
+	    "for mine in x:\n  x.mine\n", "if x.mine: y = 1\n", "x.mine\nclass A:\n  a = f(mine)\n  b == mine\n",
+	    "x.mine\ny = namedtuple('A', 'a mine2')\n", "x.mine\ny = 'mine'\n", "x.mine, y.mine == z\n");
 }
 
 static void the_reason_has_its_line(void **state)
@@ -244,6 +259,7 @@ int main(void)
 	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
 	    cmocka_unit_test(class_patterns_read_attributes),
 	    cmocka_unit_test(an_import_in_the_body_of_a_class_makes_the_module_a_value),
+	    cmocka_unit_test(only_attributes_of_own_objects_are_own),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
