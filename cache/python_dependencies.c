@@ -11,6 +11,7 @@
  *     torch.overrides, functools.sys);
  *   - the body of a class must not import, because the module would be an attribute of the class;
  *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
+ *   - `dataclass` must decorate a class without bases, because it executes code that contains the names of the fields;
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
@@ -118,6 +119,11 @@ static const char *const attributes_outside[] = {
  * have many such attributes (_typed_storage, _new_shared_filename_cpu). */
 static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage"};
 
+/* A dataclass executes code that contains the names of its fields. A text that uses `dataclass` could change these names
+ * by these attributes and builtins. */
+static const char *const attributes_beside_dataclass[] = {"__class__", "name"};
+static const char *const names_beside_dataclass[] = {"__class__", "setattr", "type"};
+
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
  * can access has attributes with these names. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
@@ -146,7 +152,7 @@ static const char *const dunders_plain[] = {
     "__setitem__", "__sub__", "__version__",
 };
 static const char *const dunders_itself[] = {
-    "__annotations__", "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
+    "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
 };
 
 static bool span_is(struct span span, const char *word)
@@ -834,7 +840,7 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 		return word;
 	struct span name = {literal->span.text + 1, literal->span.length - 2};
 
-	if (!is_plain(name) || AMONG(name, submodules) || AMONG(name, modules_elsewhere))
+	if (!is_plain(name) || AMONG(name, submodules) || AMONG(name, modules_elsewhere) || span_is(name, "dataclass"))
 		return word;
 	found_word(look, ACCESS_OWN_SOURCE, word, "");
 	return literal + 1;
@@ -912,6 +918,57 @@ static void look_class(struct look *look, const struct word *word)
 			found_word(look, ACCESS_OWN_SOURCE, word, "");
 }
 
+/* Returns whether `word` is a name that a `from … import …` imports and does not rename. */
+static bool is_imported(const struct look *look, const struct word *word)
+{
+	const struct word *start = word;
+
+	while (!begins_statement(look, start))
+		start--;
+	return is_word(start, "from") && !is_word(word + 1, "as");
+}
+
+/* Returns whether `word` is the name of the only decorator of a class without bases. The decorator may have arguments
+ * such as frozen=True. */
+static bool decorates_plain_class(const struct look *look, const struct word *word)
+{
+	const struct word *start = word - 1, *at = word + 1;
+
+	if (behind_dot(look, word))
+		start -= 2;
+	if (start < look->words || !is_op(start, '@') || !begins_statement(look, start))
+		return false;
+	if (is_op(at, '(')) {
+		for (at++; at->kind == WORD_NAME && is_op(at + 1, '=') && at[2].kind == WORD_NAME; at += is_op(at, ','))
+			at += 3;
+		if (!is_op(at++, ')'))
+			return false;
+	}
+	while (at->kind == WORD_LINE)
+		at++;
+	return is_word(at, "class") && (is_op(at + 2, ':') || (is_op(at + 2, '(') && is_op(at + 3, ')')));
+}
+
+/* Checks a text that uses dataclasses. The fields of a dataclass must be the names in the body of its class, because the
+ * dataclass executes code that contains them. A class that an expression makes, or that has bases, may have any names. The
+ * text may read its own source, because a dataclass without a docstring calls repr() of the defaults to make one. */
+static void look_dataclasses(struct look *look)
+{
+	bool used = false;
+
+	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+		if (is_word(word, "dataclass")) {
+			bool plain = is_imported(look, word) || decorates_plain_class(look, word);
+
+			found_word(look, plain ? ACCESS_OWN_SOURCE : ACCESS_OUTSIDE, word, "");
+			used = true;
+		}
+	for (const struct word *word = look->words; used && word->kind != WORD_END; word++)
+		if (word->kind == WORD_NAME && (behind_dot(look, word) ? AMONG(word->span, attributes_beside_dataclass)
+								       : AMONG(word->span, names_beside_dataclass)))
+			found_word(look, ACCESS_OUTSIDE, word, "");
+}
+
 /* Checks a name that does not follow a dot. */
 static const struct word *look_name(struct look *look, const struct word *word)
 {
@@ -985,6 +1042,7 @@ static void look_at(struct look *look)
 {
 	bool begins = true; /* `word` is the first word of a line */
 
+	look_dataclasses(look);
 	for (const struct word *word = look->words; word->kind != WORD_END;) {
 		const struct word *idle = begins ? only_strings(word) : NULL;
 

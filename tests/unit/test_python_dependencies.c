@@ -155,6 +155,26 @@ static void only_attributes_of_own_objects_are_own(void **state)
 	    "x.mine\ny = namedtuple('A', 'a mine2')\n", "x.mine\ny = 'mine'\n", "x.mine, y.mine == z\n");
 }
 
+/* A dataclass executes code that contains the names of its fields, so these must be names in the text. */
+static void dataclasses_have_the_fields_of_their_text(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OWN_SOURCE, "from dataclasses import dataclass, field\n@dataclass\nclass A:\n  x: int = field(default=1)\ny = A().x\n",
+	    "import dataclasses\n@dataclasses.dataclass(frozen=True, eq=False) # c\n\nclass A():\n  x: int\n",
+	    "try: from dataclasses import (field, dataclass)\nfinally: pass\n@dataclass()\nclass A:\n  x: int\n");
+	ALL(ACCESS_OUTSIDE, "from dataclasses import dataclass as d\n", "import dataclasses\nd = dataclasses.dataclass\n",
+	    "from dataclasses import dataclass\nd = dataclass(A)\n", "from dataclasses import dataclass; d = dataclass\n",
+	    "from dataclasses import dataclass\n@dataclass\nclass B(A):\n  y: int = 0\n", "x = [@dataclass\nclass B:\n",
+	    "from dataclasses import dataclass\n@dataclass\n@d\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass(A)\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass(**x)\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass\nclass B:\n  __annotations__ = {x: int}\n",
+	    "from dataclasses import dataclass, field\nf = field()\n@dataclass\nclass B:\n  x: int = f\nf.name = x\n",
+	    "from dataclasses import dataclass\nsetattr(x, y, z)\n", "from dataclasses import dataclass\nx = type(a, b, c)\n",
+	    "from dataclasses import dataclass\nx = y.__class__(a, b, c)\n", "import dataclasses\nd = getattr(dataclasses, 'dataclass')\n",
+	    "x.__annotations__[y] = int\n");
+}
+
 static void the_reason_has_its_line(void **state)
 {
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
@@ -260,6 +280,7 @@ int main(void)
 	    cmocka_unit_test(class_patterns_read_attributes),
 	    cmocka_unit_test(an_import_in_the_body_of_a_class_makes_the_module_a_value),
 	    cmocka_unit_test(only_attributes_of_own_objects_are_own),
+	    cmocka_unit_test(dataclasses_have_the_fields_of_their_text),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),
