@@ -109,15 +109,17 @@ static const char *const exceptions_plain[] = {
 };
 
 /* Attributes that are rejected even if the text itself binds the same name. For example, `obj` of an AttributeError may
- * be a module, and the seed() of any generator is a random number of the operating system. */
+ * be a module, Enum._convert_ reads the module that a string names, `_cdata` of a tensor is an address, and the seed() of
+ * any generator is a random number of the operating system. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "cell_contents", "ctypes", "elapsed_time", "f_back", "f_builtins", "f_globals", "f_locals", "format_map",
-    "fromfile", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
+    "SystemRandom", "_cdata", "_convert_", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back", "f_builtins", "f_globals",
+    "f_locals", "format_map", "fromfile", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
 };
 
 /* Attributes that are rejected like attributes_outside if they contain one of these parts. Tensors and their storages
  * have many such attributes (_typed_storage, _new_shared_filename_cpu). */
-static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage"};
+static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage", "weak_ref",
+						"weakref"};
 
 /* A dataclass executes code that contains the names of its fields. A text that uses `dataclass` could change these names
  * by these attributes and builtins. */
@@ -870,13 +872,17 @@ static bool is_only_caught(const struct look *look, struct span name)
 static void look_except(struct look *look, const struct word *word)
 {
 	const struct word *except = word++;
-	bool plain = !is_op(word, ':');
+	bool plain = !is_op(word, ':'), import = false;
 
-	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++)
+	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++) {
+		import = import || is_word(word, "ImportError") || is_word(word, "ModuleNotFoundError");
 		plain = plain && (word->kind != WORD_NAME ||
 				  (AMONG(word->span, exceptions_plain) && is_only_caught(look, word->span)));
+	}
 	if (!plain)
 		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
+	if (import && is_word(word, "as"))
+		found(look, ACCESS_OUTSIDE, except, "the path in an ImportError");
 }
 
 /* Checks a `finally` block. A block that leaves the function or a loop (`return`, `break` or `continue`) discards the

@@ -112,6 +112,8 @@ static void bound_names_do_not_open_what_is_outside(void **state)
 	    "seed = 0\nimport torch\nx = torch.Generator().seed()\n", "class A:\n  seed = 0\nx = y.seed\n",
 	    "class A:\n  _typed_storage = None\nx = y._typed_storage()\n", "y._data_ptr = 1\n", "y._new_shared_filename_cpu = 1\n",
 	    "y._write_file = 1\n", "y.is_shared = 1\n", "SystemRandom = 1\nx = y.SystemRandom()\n", "import secrets\n", "import uuid\n",
+	    "from enum import Enum\nclass A:\n  def _convert_(self): pass\nx = Enum._convert_('E', 'os', f)\n", "y._cdata = 1\n",
+	    "y._weak_ref = 1\n", "try:\n  x = 1\nexcept (KeyError, ImportError) as e:\n  x = str(e)\n",
 	    "import torch\nx = torch.initial_seed()\n", "import torch\nx = torch.cuda.Stream()\n", "y.elapsed_time = 1\n", "import torch\nx = torch.get_rng_state()\n");
 }
 
