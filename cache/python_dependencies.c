@@ -4,10 +4,14 @@
  * run time. Therefore:
  *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
  *     builtins that open files or reach objects by a computed name;
- *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
+ *   - an attribute must be in names_plain, or the text itself must give its objects an attribute with the same spelling.
+ *     Some attributes are rejected in any case;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
+ *   - the body of a class must not import, because the module would be an attribute of the class;
+ *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
+ *   - `dataclass` must decorate a class without bases, because it executes code that contains the names of the fields;
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
@@ -72,7 +76,6 @@ struct look {
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
-    "typing_extensions",
 };
 
 /* Modules that read the clock or the name of the machine. functions_unsteady contains functions of the module os whose
@@ -105,11 +108,23 @@ static const char *const exceptions_plain[] = {
     "UnboundLocalError", "ValueError", "ZeroDivisionError",
 };
 
-/* Attributes that are rejected even if the text itself binds the same name. */
+/* Attributes that are rejected even if the text itself binds the same name. For example, `obj` of an AttributeError may
+ * be a module, Enum._convert_ reads the module that a string names, `_cdata` of a tensor is an address, and the seed() of
+ * any generator is a random number of the operating system. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "ctypes", "data_ptr", "format_map", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys",
-    "tofile", "untyped_storage",
+    "SystemRandom", "_cdata", "_convert_", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back", "f_builtins", "f_globals",
+    "f_locals", "format_map", "fromfile", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
 };
+
+/* Attributes that are rejected like attributes_outside if they contain one of these parts. Tensors and their storages
+ * have many such attributes (_typed_storage, _new_shared_filename_cpu). */
+static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage", "weak_ref",
+						"weakref"};
+
+/* A dataclass executes code that contains the names of its fields. A text that uses `dataclass` could change these names
+ * by these attributes and builtins. */
+static const char *const attributes_beside_dataclass[] = {"__class__", "name"};
+static const char *const names_beside_dataclass[] = {"__class__", "setattr", "type"};
 
 /* Attributes of an open file. Only a text that may open files may use these attributes. No other object that the text
  * can access has attributes with these names. */
@@ -119,13 +134,14 @@ static const char *const attributes_of_files[] = {"close", "read", "readline", "
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
-/* Names by which code can read the text of the reference itself. */
+/* Names by which code can read the text of the reference itself. After a dot, they count as ACCESS_OUTSIDE. */
 static const char *const names_itself[] = {
     "ast", "attrgetter", "dis", "doctest", "gc", "inspect", "metaclass", "methodcaller", "pydoc", "tokenize",
 };
 
 /* Code can read its own text by a name that contains one of these parts, for example by _getframe, f_lineno,
- * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. */
+ * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. After a dot, such a name counts as ACCESS_OUTSIDE,
+ * because a frame leads to all builtins, and a changed code object can use names that the text does not contain. */
 static const char *const parts_itself[] = {
     "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
 };
@@ -138,8 +154,7 @@ static const char *const dunders_plain[] = {
     "__setitem__", "__sub__", "__version__",
 };
 static const char *const dunders_itself[] = {
-    "__annotations__", "__class__", "__code__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__",
-    "__str__",
+    "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
 };
 
 static bool span_is(struct span span, const char *word)
@@ -155,7 +170,16 @@ static bool among(struct span span, const char *const *words, size_t count)
 	return false;
 }
 
+static bool has_part(struct span span, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memmem(span.text, span.length, parts[i], strlen(parts[i])) != NULL)
+			return true;
+	return false;
+}
+
 #define AMONG(span, list) among(span, list, COUNT(list))
+#define HAS_PART(span, list) has_part(span, list, COUNT(list))
 
 static int compare_name(const void *a, const void *b)
 {
@@ -183,10 +207,7 @@ static enum python_access access_of_any(struct span name)
 		return AMONG(name, dunders_plain)    ? ACCESS_NOTHING
 		       : AMONG(name, dunders_itself) ? ACCESS_OWN_SOURCE
 		                                     : ACCESS_OUTSIDE;
-	for (size_t i = 0; i < COUNT(parts_itself); i++)
-		if (memmem(name.text, name.length, parts_itself[i], strlen(parts_itself[i])) != NULL)
-			return ACCESS_OWN_SOURCE;
-	return AMONG(name, names_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
+	return AMONG(name, names_itself) || HAS_PART(name, parts_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
 }
 
 /* ---- cutting ---- */
@@ -389,28 +410,46 @@ static void cut_operator(struct lexer *l)
 	l->at++;
 }
 
+/* Returns true at the first character of a logical line, apart from spaces. */
+static bool at_line_start(const struct lexer *l)
+{
+	const struct word *next = (const struct word *)(const void *)(l->out.data + l->out.length);
+
+	return l->out.length == 0 || next[-1].kind == WORD_LINE;
+}
+
+/* Skips a backslash at the end of a line. A line must not begin with a backslash: its indentation would be uncertain. */
+static bool cut_continuation(struct lexer *l)
+{
+	if (at_line_start(l))
+		return false;
+	l->at += peek(l, 1) == '\r' ? 2 : 1;
+	if (peek(l, 0) != '\n')
+		return false;
+	l->line++;
+	l->at++;
+	return true;
+}
+
+/* Divides a text into words. Rejects form feeds and carriage returns without a newline, because Python ends an
+ * indentation or a line there. */
 static bool cut(struct lexer *l)
 {
 	while (l->at < l->end) {
 		char c = *l->at;
 
-		if (c == '\0' || (unsigned char)c >= 0x80)
+		if (c == '\0' || c == '\f' || (unsigned char)c >= 0x80 || (c == '\r' && peek(l, 1) != '\n'))
 			return false;
 		if (c == '#') {
 			while (l->at < l->end && *l->at != '\n' && *l->at != '\r')
 				l->at++;
 		} else if (c == '\n') {
 			cut_newline(l);
-		} else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
+		} else if (c == ' ' || c == '\t' || c == '\r') {
 			l->at++;
 		} else if (c == '\\') {
-			l->at++;
-			if (peek(l, 0) == '\r')
-				l->at++;
-			if (peek(l, 0) != '\n')
+			if (!cut_continuation(l))
 				return false;
-			l->line++;
-			l->at++;
 		} else if (is_quote(c)) {
 			if (!cut_string(l, 0))
 				return false;
@@ -470,9 +509,11 @@ static bool is_module(const struct look *look, struct span name)
 
 static void bind_module(struct look *look, const struct word *word)
 {
+	if (is_module(look, word->span))
+		return;
 	if (look->module_count == MODULES_MAX)
 		found(look, ACCESS_OUTSIDE, word, "so many imports");
-	else if (!is_module(look, word->span))
+	else
 		look->modules[look->module_count++] = word->span;
 }
 
@@ -484,6 +525,47 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 	look->found.unsteady_line = word->line;
 	snprintf(look->found.unsteady, sizeof look->found.unsteady, "'%s%.*s'", before,
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
+}
+
+/* Returns the number of characters before `word` in its line. */
+static ptrdiff_t indentation(const struct look *look, const struct word *word)
+{
+	const char *at = word->span.text;
+
+	while (at > look->source && at[-1] != '\n')
+		at--;
+	return word->span.text - at;
+}
+
+/* Returns the first word of the logical line that contains `word`. */
+static const struct word *line_of(const struct look *look, const struct word *word)
+{
+	while (word > look->words && word[-1].kind != WORD_LINE)
+		word--;
+	return word;
+}
+
+static bool defines_function(const struct word *word)
+{
+	return is_word(word, "def") || (is_word(word, "async") && is_word(word + 1, "def"));
+}
+
+/* Returns whether `word` belongs to the body of a class, and not to a function in this body. The body may be in the same
+ * line as `class`. The keyword and the name of a `def` or `class` belong to the block around it. */
+static bool in_class(const struct look *look, const struct word *word)
+{
+	const struct word *line = line_of(look, word);
+	ptrdiff_t inside = indentation(look, line) + (word > line + 1 + is_word(line, "async"));
+
+	for (;; line = line_of(look, line - 1)) {
+		if (line->kind != WORD_LINE && indentation(look, line) < inside) {
+			inside = indentation(look, line);
+			if (is_word(line, "class") || defines_function(line))
+				return is_word(line, "class");
+		}
+		if (line == look->words)
+			return false;
+	}
 }
 
 /* Checks whether the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows
@@ -551,19 +633,75 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if the text assigns to an attribute called `name`, or uses `name` without a dot before it. If `name`
- * begins with an underscore, a use without a dot counts only after `def` or `class`, because many modules have other
- * modules as attributes with such names. */
+/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
+ * `raise … from`. */
+static bool begins_statement(const struct look *look, const struct word *word)
+{
+	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
+}
+
+static bool same_name(const struct word *word, struct span name)
+{
+	return word->kind == WORD_NAME && word->span.length == name.length && memcmp(word->span.text, name.text, name.length) == 0;
+}
+
+/* Returns whether `word` may stand among the targets of an assignment such as `self.a, self.b = 1, 2`. */
+static bool in_targets(const struct word *word)
+{
+	return word->kind == WORD_NAME || is_op(word, '.') || is_op(word, ',');
+}
+
+/* Returns whether the attribute `word` is a target of an assignment, or has a type in a statement such as
+ * `self.a: int = 1`. */
+static bool is_assigned(const struct look *look, const struct word *word)
+{
+	const struct word *from = word, *to = word + 1;
+
+	while (!begins_statement(look, from) && in_targets(from - 1))
+		from--;
+	if (is_op(to, ':') && from == word - 2)
+		return begins_statement(look, from);
+	if (is_op(to, '=') && !is_op(to + 1, '='))
+		return true;
+	while (in_targets(to))
+		to++;
+	return begins_statement(look, from) && is_op(to, '=') && !is_op(to + 1, '=');
+}
+
+/* Returns whether `word`, which does not follow a dot, is a name that the body of a class defines. */
+static bool is_member(const struct look *look, const struct word *word)
+{
+	if (word == look->words || !in_class(look, word))
+		return false;
+	return is_word(word - 1, "def") || is_word(word - 1, "class") ||
+	       (begins_statement(look, word) && (is_op(word + 1, ':') || (is_op(word + 1, '=') && !is_op(word + 2, '='))));
+}
+
+/* Returns whether `name` is one of the names in the strings of a call such as namedtuple("Point", ["x", "y"]), which
+ * begins at `word`. */
+static bool is_field(const struct word *word, struct span name)
+{
+	if (!is_word(word, "namedtuple") && !is_word(word, "NamedTuple"))
+		return false;
+	for (word++; word->kind != WORD_END && word->kind != WORD_LINE; word++) {
+		const char *at = word->span.text, *end = at + word->span.length;
+
+		for (; word->kind == WORD_STRING && (at = memmem(at, (size_t)(end - at), name.text, name.length)) != NULL; at++)
+			if (!is_name(at[-1]) && !is_name(at[name.length]))
+				return true;
+	}
+	return false;
+}
+
+/* Returns whether the text gives an object of its own an attribute called `name`: it assigns to such an attribute, or
+ * defines the name in the body of a class or as a field of a named tuple. A variable or a function with this name does
+ * not suffice. */
 static bool is_own(const struct look *look, struct span name)
 {
-	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
-		if (word->kind != WORD_NAME || word->span.length != name.length ||
-		    memcmp(word->span.text, name.text, name.length) != 0)
-			continue;
-		if (behind_dot(look, word) ? is_op(word + 1, '=') && !is_op(word + 2, '=')
-					   : name.text[0] != '_' || (word > look->words && (is_word(word - 1, "def") || is_word(word - 1, "class"))))
+	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+		if (is_field(word, name) ||
+		    (same_name(word, name) && (behind_dot(look, word) ? is_assigned(look, word) : is_member(look, word))))
 			return true;
-	}
 	return false;
 }
 
@@ -640,9 +778,9 @@ static void look_attribute(struct look *look, const struct word *word)
 {
 	enum python_access access = access_of_any(word->span);
 
-	if (access != ACCESS_NOTHING || is_dunder(word->span))
+	if (is_dunder(word->span))
 		found_word(look, access, word, "");
-	else if (AMONG(word->span, attributes_outside))
+	else if (access != ACCESS_NOTHING || AMONG(word->span, attributes_outside) || HAS_PART(word->span, parts_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. */
 	else if (span_is(word->span, "format"))
@@ -687,8 +825,8 @@ static const struct word *look_open(const struct look *look, const struct word *
 }
 
 /* Checks a call such as getattr(torch, "float8_e4m3fn", None) or hasattr(…). If the attribute's name is a literal, and
- * names_plain contains it, records ACCESS_OWN_SOURCE for the call (and not ACCESS_OUTSIDE), and returns the word after
- * the literal. Otherwise returns `word`. */
+ * names_plain contains it, and it is not the name of a module, records ACCESS_OWN_SOURCE for the call (and not
+ * ACCESS_OUTSIDE), and returns the word after the literal. Otherwise returns `word`. */
 static const struct word *look_getattr(struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1, *literal;
@@ -704,17 +842,10 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 		return word;
 	struct span name = {literal->span.text + 1, literal->span.length - 2};
 
-	if (!is_plain(name) || AMONG(name, submodules))
+	if (!is_plain(name) || AMONG(name, submodules) || AMONG(name, modules_elsewhere) || span_is(name, "dataclass"))
 		return word;
 	found_word(look, ACCESS_OWN_SOURCE, word, "");
 	return literal + 1;
-}
-
-/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
- * `raise … from`. */
-static bool begins_statement(const struct look *look, const struct word *word)
-{
-	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
 }
 
 /* Returns true if each use of the name in the text is inside an `except` line, directly follows `raise`, or is a call.
@@ -727,8 +858,7 @@ static bool is_only_caught(const struct look *look, struct span name)
 		const struct word *before = word > look->words ? word - 1 : NULL;
 
 		caught = is_word(word, "except") || (caught && !is_op(word, ':') && !is_word(word, "as"));
-		if (caught || word->kind != WORD_NAME || word->span.length != name.length ||
-		    memcmp(word->span.text, name.text, name.length) != 0)
+		if (caught || !same_name(word, name))
 			continue;
 		bool defined = before != NULL && (is_word(before, "def") || is_word(before, "class"));
 
@@ -742,23 +872,17 @@ static bool is_only_caught(const struct look *look, struct span name)
 static void look_except(struct look *look, const struct word *word)
 {
 	const struct word *except = word++;
-	bool plain = !is_op(word, ':');
+	bool plain = !is_op(word, ':'), import = false;
 
-	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++)
+	for (; word->kind != WORD_END && !is_op(word, ':') && !is_word(word, "as"); word++) {
+		import = import || is_word(word, "ImportError") || is_word(word, "ModuleNotFoundError");
 		plain = plain && (word->kind != WORD_NAME ||
 				  (AMONG(word->span, exceptions_plain) && is_only_caught(look, word->span)));
+	}
 	if (!plain)
 		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
-}
-
-/* Returns the number of characters before `word` in its line. */
-static ptrdiff_t indentation(const struct look *look, const struct word *word)
-{
-	const char *at = word->span.text;
-
-	while (at > look->source && at[-1] != '\n')
-		at--;
-	return word->span.text - at;
+	if (import && is_word(word, "as"))
+		found(look, ACCESS_OUTSIDE, except, "the path in an ImportError");
 }
 
 /* Checks a `finally` block. A block that leaves the function or a loop (`return`, `break` or `continue`) discards the
@@ -775,6 +899,22 @@ static void look_finally(struct look *look, const struct word *word)
 	}
 }
 
+/* Checks the pattern of a `case`, up to its guard or its colon. A class pattern reads attributes: those that its keywords
+ * name, and those that __match_args__ of the class names. Only a class pattern without arguments reads none. */
+static void look_case(struct look *look, const struct word *word)
+{
+	int depth = 0;
+
+	for (word++; word->kind != WORD_END && word->kind != WORD_LINE && !is_word(word, "if"); word++) {
+		if (word->kind == WORD_NAME && is_op(word + 1, '(') && !is_op(word + 2, ')'))
+			found(look, ACCESS_OUTSIDE, word, "a class pattern with arguments");
+		if (is_op(word, ':') && depth == 0)
+			return;
+		depth += is_op(word, '(') || is_op(word, '[') || is_op(word, '{');
+		depth -= is_op(word, ')') || is_op(word, ']') || is_op(word, '}');
+	}
+}
+
 /* Checks a class statement. A metaclass gets the namespace of the class, which contains the docstring of the class. The
  * metaclass may be an argument that `**` passes. */
 static void look_class(struct look *look, const struct word *word)
@@ -782,6 +922,57 @@ static void look_class(struct look *look, const struct word *word)
 	for (const struct word *at = word; at->kind != WORD_END && at->kind != WORD_LINE && !is_op(at, ':'); at++)
 		if (is_op(at, '*'))
 			found_word(look, ACCESS_OWN_SOURCE, word, "");
+}
+
+/* Returns whether `word` is a name that a `from … import …` imports and does not rename. */
+static bool is_imported(const struct look *look, const struct word *word)
+{
+	const struct word *start = word;
+
+	while (!begins_statement(look, start))
+		start--;
+	return is_word(start, "from") && !is_word(word + 1, "as");
+}
+
+/* Returns whether `word` is the name of the only decorator of a class without bases. The decorator may have arguments
+ * such as frozen=True. */
+static bool decorates_plain_class(const struct look *look, const struct word *word)
+{
+	const struct word *start = word - 1, *at = word + 1;
+
+	if (behind_dot(look, word))
+		start -= 2;
+	if (start < look->words || !is_op(start, '@') || !begins_statement(look, start))
+		return false;
+	if (is_op(at, '(')) {
+		for (at++; at->kind == WORD_NAME && is_op(at + 1, '=') && at[2].kind == WORD_NAME; at += is_op(at, ','))
+			at += 3;
+		if (!is_op(at++, ')'))
+			return false;
+	}
+	while (at->kind == WORD_LINE)
+		at++;
+	return is_word(at, "class") && (is_op(at + 2, ':') || (is_op(at + 2, '(') && is_op(at + 3, ')')));
+}
+
+/* Checks a text that uses dataclasses. The fields of a dataclass must be the names in the body of its class, because the
+ * dataclass executes code that contains them. A class that an expression makes, or that has bases, may have any names. The
+ * text may read its own source, because a dataclass without a docstring calls repr() of the defaults to make one. */
+static void look_dataclasses(struct look *look)
+{
+	bool used = false;
+
+	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+		if (is_word(word, "dataclass")) {
+			bool plain = is_imported(look, word) || decorates_plain_class(look, word);
+
+			found_word(look, plain ? ACCESS_OWN_SOURCE : ACCESS_OUTSIDE, word, "");
+			used = true;
+		}
+	for (const struct word *word = look->words; used && word->kind != WORD_END; word++)
+		if (word->kind == WORD_NAME && (behind_dot(look, word) ? AMONG(word->span, attributes_beside_dataclass)
+								       : AMONG(word->span, names_beside_dataclass)))
+			found_word(look, ACCESS_OUTSIDE, word, "");
 }
 
 /* Checks a name that does not follow a dot. */
@@ -793,13 +984,17 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		look_finally(look, word);
 	if (span_is(word->span, "class"))
 		look_class(look, word);
+	if (span_is(word->span, "case") && begins_statement(look, word) && !is_op(word + 1, '='))
+		look_case(look, word);
 
 	enum python_access access = access_of_any(word->span);
 
-	if (span_is(word->span, "import"))
-		return look_import(look, word);
-	if (span_is(word->span, "from") && begins_statement(look, word))
-		return look_from(look, word);
+	if (span_is(word->span, "import") || (span_is(word->span, "from") && begins_statement(look, word))) {
+		/* The module is an attribute of the class, and its attributes are not checked as those of a module. */
+		if (in_class(look, word))
+			found(look, ACCESS_OUTSIDE, word, "an import in the body of a class");
+		return span_is(word->span, "import") ? look_import(look, word) : look_from(look, word);
+	}
 	if (is_module(look, word->span))
 		return look_chain(look, word);
 	if (span_is(word->span, "getattr") || span_is(word->span, "hasattr")) {
@@ -853,6 +1048,7 @@ static void look_at(struct look *look)
 {
 	bool begins = true; /* `word` is the first word of a line */
 
+	look_dataclasses(look);
 	for (const struct word *word = look->words; word->kind != WORD_END;) {
 		const struct word *idle = begins ? only_strings(word) : NULL;
 
@@ -886,6 +1082,8 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		for (int i = 0; i < LOOKAHEAD; i++)
 			add(&lexer, WORD_END, lexer.end, 0, lexer.line, false);
 		look.words = (const struct word *)(const void *)lexer.out.data;
+		look_at(&look); /* finds the names of all modules, because a function may use a module that is imported below it */
+		look.found = (struct python_dependencies){.access = ACCESS_NOTHING};
 		look_at(&look);
 		words = look.found;
 	} else {

@@ -12,7 +12,7 @@
 
 enum python_access {
 	ACCESS_NOTHING, /* the code accesses only its inputs, and the libraries whose versions are in the fingerprint */
-	ACCESS_OWN_SOURCE,  /* the code may also read its own source: its lines, docstrings, names or frames */
+	ACCESS_OWN_SOURCE,  /* the code may also read its own source: its docstrings or names */
 	/* the code may access anything (files, modules, environment, clock), or contains an unknown word */
 	ACCESS_OUTSIDE,
 };

@@ -6,8 +6,8 @@
  * names that compute something from their arguments alone (or from torch's seeded generators). The names are those of
  * torch and its modules nn, nn.functional, linalg, fft and special, of its tensors, dtypes and layers, of the modules
  * math, functools, itertools, collections, dataclasses and typing, and of Python's built-in types. The list omits
- * functions that read files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), and
- * random numbers of the operating system (seed). The list omits names that call a library whose version is not in the
+ * functions that read files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), streams,
+ * whose state depends on the time, and random numbers of the operating system (seed). The list omits names that call a library whose version is not in the
  * fingerprint (numpy, dlpack, sparse and quantised back ends), and names of code that reads Python source (jit,
  * compile, overrides). The list omits names that lead to other modules, such as _os in random._os. Because such names
  * often begin with an underscore, the list omits every name that begins with an underscore.
@@ -39,7 +39,7 @@ static const char *const names_plain[] = {
  	"Rational", "ReLU", "ReLU6", "Real", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
  	"ReplicationPad2d", "ReplicationPad3d", "SDPBackend", "SELU", "Self", "Sequence", "Sequential", "Set", "SiLU",
  	"Sigmoid", "Size", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
- 	"Softsign", "Stream", "SyncBatchNorm", "T", "TYPE_CHECKING", "Tanh", "Tanhshrink", "Tensor", "Threshold",
+ 	"Softsign", "SyncBatchNorm", "T", "TYPE_CHECKING", "Tanh", "Tanhshrink", "Tensor", "Threshold",
  	"Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
  	"TripletMarginLoss", "TripletMarginWithDistanceLoss", "Tuple", "Type", "TypeVar", "TypedDict", "Unflatten",
  	"Unfold", "Union", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",

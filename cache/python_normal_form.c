@@ -18,12 +18,13 @@
  *   - a text must not declare its encoding ("coding:").
  *
  * Docstrings: a docstring is the first statement of a module, or of the block of a def or class, and consists only of
- * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A docstring
- * with an escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no
- * effect. If a string is kept although it is at the position of a docstring, a special mark ends its line. Without the
- * mark, two texts with different docstrings would have the same form: a text with only the line ("a"), and a text with
- * the lines "b" and ("a"). The docstring of the first text is "a". The docstring of the second text is "b", which the
- * form omits.
+ * plain strings. A docstring generates no code except the value of __doc__, so the normal form omits it. A dataclass
+ * without a docstring executes more code, which makes one from the defaults of its fields; therefore a text that uses
+ * dataclasses has a raw form. A docstring with an escape is kept, because a malformed escape is a syntax error. Other
+ * strings are kept, even if they have no effect. If a string is kept although it is at the position of a docstring, a
+ * special mark ends its line. Without the mark, two texts with different docstrings would have the same form: a text
+ * with only the line ("a"), and a text with the lines "b" and ("a"). The docstring of the first text is "a". The
+ * docstring of the second text is "b", which the form omits.
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them. Such code uses inspect,
  * frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at

@@ -51,7 +51,7 @@ static void ordinary_references_see_nothing(void **state)
 	    "import math, torch\nx = math.log2(math.e) * torch.cuda.is_available()\n", "x = f'{a + 1:>{w}.3f} {b!r} {{c}}'\n",
 	    "from typing import (Optional,\n  List)\ndef run(input: Optional[int], *, time=1, dir_=2):\n  return time\n",
 	    "# open('x')\n'os.environ'\ndef f():\n  'time.time()'\n  raise ValueError('too large: {}'.format(1)) from None\n",
-	    "@torch_free\ndef f(x):\n\treturn x.mine\nmine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
+	    "@torch_free\ndef f(x):\n\treturn x.mine\nf.mine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
 	    "import torch\nx = torch.random.manual_seed(1)\n", "import random\nx = random.random()\n",
 	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n",
 	    "from copy import copy\nimport copy as c\nx = copy(c.copy(y)).cpu().grad\n", "x = '{0.shape[1]:>{1}} {{.a}} {:.3f}'.format(y, z)\n",
@@ -63,7 +63,7 @@ static void what_sees_itself_is_reported(void **state)
 {
 	(void)state;
 	ALL(ACCESS_OWN_SOURCE, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
-	    "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n", "class A(metaclass=m):\n  x = 1\n",
+	    "frame = 1\n", "x = 'cannot open'\n", "x = '__doc__' + y\n", "class A(metaclass=m):\n  x = 1\n",
 	    "class A(B, **{'meta' 'class': m}):\n  x = 1\n");
 }
 
@@ -72,16 +72,18 @@ static void what_may_see_more_is_reported(void **state)
 	(void)state;
 	ALL(ACCESS_OUTSIDE, "import os\n", "import time as t\n", "import torch, sys\n", "if x:\n  import socket\n", "from os import environ\n",
 	    "from random import _os\n", "from random import SystemRandom\n", "import random\nrandom.SystemRandom()\n",
-	    "import numpy\n", "import einops\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
+	    "import numpy\n", "import einops\n", "import typing_extensions\n", "from typing_extensions import Self\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
 	    "x = open('y')\n", "x = f'{open(\"y\").x}'\n", "x = f\"{open('y')}\"\n", "x = f\"{y:{open('z')}}\"\n", "exec(x)\n",
 	    "x = __import__('os')\n", "x = __builtins__\n", "import torch\nx = torch.load('y')\n", "import torch\nx = torch.os\n",
 	    "import torch\nx = torch.seed()\n", "import torch\nx = [torch]\n", "import torch\nx = torch.utils.data\n",
+	    "import torch\nx = getattr(torch, 'cpu')\n", "import torch\nx = getattr(torch.nn, 'grad', None)\n",
 	    "import torch\nx = getattr(torch, 'o' + 's')\n", "import torch\nx = getattr(torch, 'os')\n", "x = y.numpy()\n",
 	    "os = 1\nx = y.os\n", "x = y.__globals__\n", "import torch\nx = torch.Tensor.from_file('y')\n", "globals()['x']\n",
 	    "x = '{0.a.b}'\ny = x.format(z)\n", "\xC3\xA9 = 1\n", "x = f'{y['open']}'\n", "x = 'unended\n", "import torch.hub\n",
 	    "import math; import os\n", "def f(): import os\n", "x = 1if y else open(z)\n", "x = open \\\n (y)\n",
 	    "import torch\nx = torch.nn.functional.os\n", "import torch.nn.functional as F\nx = F.torch\n",
 	    "import torch\nx = torch.cpu\n", "import torch\nx = torch.func.vmap\n", "from torch import cpu\n", "from torch.nn import grad as g\n",
+	    "def f():\n  return random\nimport random\n", "def f():\n  return r._os\nimport random as r\nclass A:\n  def _os():\n    pass\n",
 	    "_logging = 1\nx = y._logging\n", "x = y.format_map(z)\nformat_map = 1\n", "x = '{0.__do' 'c__}'.format(y)\n",
 	    "x = '{0.__\\x64oc__}'.format(y)\n", "x = f'{y}'.format(z)\n", "x = '{0._logging}'.format(y)\n",
 	    "x = id(y)\n", "x = hash(y)\n", "x = repr(y)\n", "x = ascii(y)\n",
@@ -89,6 +91,90 @@ static void what_may_see_more_is_reported(void **state)
 	    "try:\n  x = 1\nexcept* torch.OutOfMemoryError:\n  x = 2\n", "def f():\n  try:\n    x = 1\n  finally:\n    return 2\n",
 	    "KeyError = RuntimeError\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "KeyError, y = RuntimeError, 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n",
 	    "class KeyError(RuntimeError):\n  y = 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "from contextlib import ExitStack\npush = 1\n");
+}
+
+/* Frames and code objects lead to all builtins, even if the text binds the names of their attributes. */
+static void frames_and_code_are_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "x = (i for i in y).gi_frame\n", "gi_frame = 1\nx = y.gi_frame\n", "x = y.tb_frame\n", "x = y.f_lineno\n",
+	    "class A:\n  f_builtins = f_globals = None\nx = y.f_builtins\n", "y.f_globals = 1\n", "y.f_back = 1\n", "y.f_locals = 1\n",
+	    "y.tb_next = 1\n", "y.cell_contents = 1\n", "def f():\n  pass\nf.__code__ = f.__code__.replace(co_names=('a',))\n",
+	    "gi_code = 1\nx = y.gi_code.co_consts\n", "x = '__code__'\ny.__code__\n", "y.__closure__\n", "y.__self__\n",
+	    "y.__wrapped__\n", "y.__reduce__()\n", "y.__objclass__\n", "y.__traceback__\n", "import inspect\n", "x = y.inspect\ninspect = 1\n");
+}
+
+/* Some attributes lead outside on an object that the text did not make. A binding of the same name changes nothing. */
+static void bound_names_do_not_open_what_is_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "try:\n  x = 1\nexcept AttributeError as e:\n  obj = e.obj\n", "class A:\n  obj = 1\nx = y.obj\n",
+	    "seed = 0\nimport torch\nx = torch.Generator().seed()\n", "class A:\n  seed = 0\nx = y.seed\n",
+	    "class A:\n  _typed_storage = None\nx = y._typed_storage()\n", "y._data_ptr = 1\n", "y._new_shared_filename_cpu = 1\n",
+	    "y._write_file = 1\n", "y.is_shared = 1\n", "SystemRandom = 1\nx = y.SystemRandom()\n", "import secrets\n", "import uuid\n",
+	    "from enum import Enum\nclass A:\n  def _convert_(self): pass\nx = Enum._convert_('E', 'os', f)\n", "y._cdata = 1\n",
+	    "y._weak_ref = 1\n", "try:\n  x = 1\nexcept (KeyError, ImportError) as e:\n  x = str(e)\n",
+	    "import torch\nx = torch.initial_seed()\n", "import torch\nx = torch.cuda.Stream()\n", "y.elapsed_time = 1\n", "import torch\nx = torch.get_rng_state()\n");
+}
+
+static void class_patterns_read_attributes(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "match x:\n  case object(untyped_storage=s): pass\n", "match x:\n  case [1, (A(b), 2)]:\n    pass\n",
+	    "match x:\n  case 1:\n    pass\n  case {'a': a.B(\n    c=d)} if e: pass\n", "match x:\n  case (A(b) | 2): pass\n",
+	    "match x:\n  case \\\n    A(b) as c: pass\n");
+	ALL(ACCESS_NOTHING, "match x:\n  case int() | [1, *y] | {'a': (z, _)} if f(x): pass\n  case (1): g(x)\n",
+	    "case = f(x)\nmatch = re = f(case)\n");
+}
+
+static void an_import_in_the_body_of_a_class_makes_the_module_a_value(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "class A:\n  import random\n", "class A: import random\n", "class A: x = 1; import random\n",
+	    "class A:\n  def f():\n    pass\n\n  # c\n  from torch import nn\n", "class A:\n  if x:\n    from torch import nn as y\n",
+	    "def f():\n  class A:\n    def g(): pass\n    x = (1,\n2)\n    import math\n",
+	    "class A:\n  x = 1\n  try: import math\n  finally:\n    pass\n", "class A:\n\timport math\n",
+	    "class A:\n  async def f(): pass\n  if x:\n    if y:\n     import math\n", "class A:\n  def f(): pass\r\n  import math\r\n");
+	ALL(ACCESS_OUTSIDE, "class A:\n  def f():\n    pass\n  \\\n    import math\n", "class A:\n  def f():\n    pass\n      \f  import math\n",
+	    "def f(): pass\rclass A: import math\n");
+	ALL(ACCESS_NOTHING, "class A:\n  def f():\n    import math\n    return math.pi\nimport torch\n",
+	    "class A: x = 1\nimport math\n", "class A:\n  x = 1\n  async def f():\n    if x:\n\n      from torch import nn\n",
+	    "class A:\n  def f(): import math\n", "x = 1; import math\n", "def f():\n  class A:\n    x = 1\n  import math\n");
+}
+
+/* An attribute with an unknown name is allowed if the text gives an object of its own such an attribute. */
+static void only_attributes_of_own_objects_are_own(void **state)
+{
+	(void)state;
+	ALL(ACCESS_NOTHING, "x.mine\ny.mine = 1\n", "x.mine\nif z: y.a, y.mine = 1, 2\n", "x.mine\ny.mine, y.a = y.b = 1, 2\nz.b\n",
+	    "x.mine\ny.mine: int = 1\n", "x.mine\nclass A:\n  mine: int\n", "x.mine\nclass A:\n  a = 1\n  mine = 2\n",
+	    "x.mine\nclass A:\n  @property\n  def mine(self): return 1\n", "x.mine\nclass A:\n  async def mine(self): pass\n",
+	    "x.mine\nclass A:\n  class mine: a = 1\n", "x.mine\nclass A: a = 1; mine = 2\n", "x.a\nclass A: a = 1; mine = 2\n",
+	    "x.mine\ny = namedtuple('A', 'a mine')\n", "x.mine\ny = NamedTuple('A', [('a', int),\n('mine', int)])\n");
+	ALL(ACCESS_OUTSIDE, "x.mine\nmine = 1\n", "x.mine\ndef mine(): pass\n", "x.mine\nclass mine: pass\n", "x.mine\nf(mine=1)\n",
+	    "x.mine\nclass A:\n  def f(self, mine):\n    mine = 1\n", "x.mine\ny.mine == 1\n", "f(x.mine, a=1)\n", "x.mine += 1\n",
+	    "for mine in x:\n  x.mine\n", "if x.mine: y = 1\n", "x.mine\nclass A:\n  a = f(mine)\n  b == mine\n",
+	    "x.mine\ny = namedtuple('A', 'a mine2')\n", "x.mine\ny = 'mine'\n", "x.mine, y.mine == z\n");
+}
+
+/* A dataclass executes code that contains the names of its fields, so these must be names in the text. */
+static void dataclasses_have_the_fields_of_their_text(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OWN_SOURCE, "from dataclasses import dataclass, field\n@dataclass\nclass A:\n  x: int = field(default=1)\ny = A().x\n",
+	    "import dataclasses\n@dataclasses.dataclass(frozen=True, eq=False) # c\n\nclass A():\n  x: int\n",
+	    "try: from dataclasses import (field, dataclass)\nfinally: pass\n@dataclass()\nclass A:\n  x: int\n");
+	ALL(ACCESS_OUTSIDE, "from dataclasses import dataclass as d\n", "import dataclasses\nd = dataclasses.dataclass\n",
+	    "from dataclasses import dataclass\nd = dataclass(A)\n", "from dataclasses import dataclass; d = dataclass\n",
+	    "from dataclasses import dataclass\n@dataclass\nclass B(A):\n  y: int = 0\n", "x = [@dataclass\nclass B:\n",
+	    "from dataclasses import dataclass\n@dataclass\n@d\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass(A)\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass(**x)\nclass B:\n  y: int = 0\n",
+	    "from dataclasses import dataclass\n@dataclass\nclass B:\n  __annotations__ = {x: int}\n",
+	    "from dataclasses import dataclass, field\nf = field()\n@dataclass\nclass B:\n  x: int = f\nf.name = x\n",
+	    "from dataclasses import dataclass\nsetattr(x, y, z)\n", "from dataclasses import dataclass\nx = type(a, b, c)\n",
+	    "from dataclasses import dataclass\nx = y.__class__(a, b, c)\n", "import dataclasses\nd = getattr(dataclasses, 'dataclass')\n",
+	    "x.__annotations__[y] = int\n");
 }
 
 static void the_reason_has_its_line(void **state)
@@ -191,6 +277,12 @@ int main(void)
 	    cmocka_unit_test(ordinary_references_see_nothing),
 	    cmocka_unit_test(what_sees_itself_is_reported),
 	    cmocka_unit_test(what_may_see_more_is_reported),
+	    cmocka_unit_test(frames_and_code_are_outside),
+	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
+	    cmocka_unit_test(class_patterns_read_attributes),
+	    cmocka_unit_test(an_import_in_the_body_of_a_class_makes_the_module_a_value),
+	    cmocka_unit_test(only_attributes_of_own_objects_are_own),
+	    cmocka_unit_test(dataclasses_have_the_fields_of_their_text),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),

@@ -168,7 +168,8 @@ static void code_that_may_see_its_own_source_is_raw(void **state)
 	    "import os", "import torch, os", "import linecache as l", "from traceback import x", "x = f'{run.__doc__}'",
 	    "x = g('__doc__')", "x = 'find __doc__'", "'__doc__'.x", "import sneaky", "from . import x",
 	    "from sneaky import x", "if x: import sneaky", "x; import sneaky", "x = currentframe()",
-	    "@dataclasses.dataclass\nclass A:\n  __slots__ = ()\n", "open('x')", "yield from x", "__import__('x')",
+	    "@dataclasses.dataclass\nclass A:\n  __slots__ = ()\n",
+	    "@dataclass\nclass A:\n  'd'\n  a: int = b\n", "import dataclasses as d\n@d.dataclass(order=True)\nclass A:\n  'd'\n  a: int = b\n", "open('x')", "yield from x", "__import__('x')",
 	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
