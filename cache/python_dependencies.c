@@ -62,6 +62,7 @@ struct look {
 	const char *source;       /* the whole text */
 	struct span modules[MODULES_MAX];
 	int module_count;
+	struct buf own;           /* struct span …: names of attributes that the text gives to its objects */
 	const char *const *files; /* the files that the code may open for reading */
 	int file_count;
 	struct python_dependencies found;
@@ -659,7 +660,7 @@ static bool is_assigned(const struct look *look, const struct word *word)
 
 	while (!begins_statement(look, from) && in_targets(from - 1))
 		from--;
-	if (is_op(to, ':') && from == word - 2)
+	if (is_op(to, ':') && from + 2 == word)
 		return begins_statement(look, from);
 	if (is_op(to, '=') && !is_op(to + 1, '='))
 		return true;
@@ -677,32 +678,46 @@ static bool is_member(const struct look *look, const struct word *word)
 	       (begins_statement(look, word) && (is_op(word + 1, ':') || (is_op(word + 1, '=') && !is_op(word + 2, '='))));
 }
 
-/* Returns whether `name` is one of the names in the strings of a call such as namedtuple("Point", ["x", "y"]), which
- * begins at `word`. */
-static bool is_field(const struct word *word, struct span name)
+/* Returns whether `name` is one of the names in the string `word`. */
+static bool string_has_name(const struct word *word, struct span name)
 {
-	if (!is_word(word, "namedtuple") && !is_word(word, "NamedTuple"))
-		return false;
-	for (word++; word->kind != WORD_END && word->kind != WORD_LINE; word++) {
-		const char *at = word->span.text, *end = at + word->span.length;
+	const char *at = word->span.text, *end = at + word->span.length;
 
-		for (; word->kind == WORD_STRING && (at = memmem(at, (size_t)(end - at), name.text, name.length)) != NULL; at++)
-			if (!is_name(at[-1]) && !is_name(at[name.length]))
-				return true;
-	}
+	for (; (at = memmem(at, (size_t)(end - at), name.text, name.length)) != NULL; at++)
+		if (!is_name(at[-1]) && !is_name(at[name.length]))
+			return true;
 	return false;
 }
 
 /* Returns whether the text gives an object of its own an attribute called `name`: it assigns to such an attribute, or
- * defines the name in the body of a class or as a field of a named tuple. A variable or a function with this name does
- * not suffice. */
-static bool is_own(const struct look *look, struct span name)
+ * defines the name in the body of a class or in a call such as namedtuple("Point", ["x", "y"]). A variable or a function
+ * with this name does not suffice. */
+static bool gives_own(const struct look *look, struct span name)
 {
-	for (const struct word *word = look->words; word->kind != WORD_END; word++)
-		if (is_field(word, name) ||
-		    (same_name(word, name) && (behind_dot(look, word) ? is_assigned(look, word) : is_member(look, word))))
+	bool fields = false; /* `word` is in a line after `namedtuple` */
+
+	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
+		fields = word->kind != WORD_LINE && (fields || is_word(word, "namedtuple") || is_word(word, "NamedTuple"));
+		if (fields && word->kind == WORD_STRING && string_has_name(word, name))
 			return true;
+		if (same_name(word, name) && (behind_dot(look, word) ? is_assigned(look, word) : is_member(look, word)))
+			return true;
+	}
 	return false;
+}
+
+/* Does the same as gives_own, but searches the text only once for each name that the text gives to its objects. */
+static bool is_own(struct look *look, struct span name)
+{
+	const struct span *own = (const struct span *)(const void *)look->own.data;
+
+	for (size_t i = 0; i < look->own.length / sizeof *own; i++)
+		if (own[i].length == name.length && memcmp(own[i].text, name.text, name.length) == 0)
+			return true;
+	if (!gives_own(look, name))
+		return false;
+	buf_add(&look->own, &name, sizeof name);
+	return true;
 }
 
 /* Checks the names after a module: `.name` and any further `.name`. Returns the word after the last checked name. */
@@ -790,7 +805,7 @@ static void look_attribute(struct look *look, const struct word *word)
 		      word, "'.format' on a string that is not a plain literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
-	else if (!is_plain(word->span) && !is_own(look, word->span))
+	else if (look->found.access != ACCESS_OUTSIDE && !is_plain(word->span) && !is_own(look, word->span))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
@@ -938,11 +953,10 @@ static bool is_imported(const struct look *look, const struct word *word)
  * such as frozen=True. */
 static bool decorates_plain_class(const struct look *look, const struct word *word)
 {
-	const struct word *start = word - 1, *at = word + 1;
+	ptrdiff_t before = behind_dot(look, word) ? 3 : 1;
+	const struct word *at = word + 1;
 
-	if (behind_dot(look, word))
-		start -= 2;
-	if (start < look->words || !is_op(start, '@') || !begins_statement(look, start))
+	if (word - look->words < before || !is_op(word - before, '@') || !begins_statement(look, word - before))
 		return false;
 	if (is_op(at, '(')) {
 		for (at++; at->kind == WORD_NAME && is_op(at + 1, '=') && at[2].kind == WORD_NAME; at += is_op(at, ','))
@@ -1086,6 +1100,7 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		look.found = (struct python_dependencies){.access = ACCESS_NOTHING};
 		look_at(&look);
 		words = look.found;
+		buf_free(&look.own);
 	} else {
 		words = (struct python_dependencies){ACCESS_OUTSIDE, "code that reftest cannot parse", lexer.line, "", 0};
 	}
