@@ -480,7 +480,7 @@ static int count_to_plan(const struct result *result)
 	return one ? 1 : result->case_count;
 }
 
-/* Takes back the stored verdicts of the cases from number `from` on. */
+/* Takes back the stored verdicts of the cases from number `from` on. If nothing may run, they stay. */
 static void take_back_stored(struct result *result, int from)
 {
 	static const char why[] = "another case of the definition must run, and the reference may keep something from one "
@@ -489,11 +489,10 @@ static void take_back_stored(struct result *result, int from)
 	for (int i = from; i < result->planned; i++) {
 		struct case_result *c = &result->cases[i];
 
-		if (!c->cached)
-			continue;
-		take_back(result, c, why);
-		if (result->run->options->cached_only)
-			resolve_settle(result, c, resolve_not_run(result, REASON_NOT_CACHED, why));
+		if (c->cached && result->run->options->cached_only)
+			c->why = arena_printf(&result->arena, "%s; it will run again: %s", c->why, why);
+		else if (c->cached)
+			take_back(result, c, why);
 	}
 }
 
