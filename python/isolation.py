@@ -156,17 +156,32 @@ def is_constant_statement(node):
         return True
     if isinstance(node, ast.FunctionDef):
         defaults = node.args.defaults + [default for default in node.args.kw_defaults if default is not None]
-        return all(map(is_constant, defaults)) and all(map(is_context, node.decorator_list))
+        return (all(map(is_constant, defaults)) and all(map(is_context, node.decorator_list)) and
+                not any(map(binds, annotations(node))))
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Name) for target in node.targets) and is_constant(node.value)
     if isinstance(node, ast.AnnAssign):
-        return isinstance(node.target, ast.Name) and (node.value is None or is_constant(node.value))
+        return (isinstance(node.target, ast.Name) and (node.value is None or is_constant(node.value)) and
+                not binds(node.annotation))
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def annotations(function):
+    """Returns the annotations of a function, which Python evaluates when the module is loaded."""
+    args = function.args
+    every = args.posonlyargs + args.args + args.kwonlyargs + [arg for arg in (args.vararg, args.kwarg) if arg is not None]
+    return [node for node in [arg.annotation for arg in every] + [function.returns] if node is not None]
+
+
+def binds(node):
+    """Returns true if the expression binds a name of the module (`:=`)."""
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))
 
 
 def is_context(node):
     """Returns true for a decorator such as `torch.no_grad()`."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTEXTS
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTEXTS and
+            not binds(node))
 
 
 def is_constant(node):

@@ -160,6 +160,10 @@ KEEPS = {
     "an iterator": HEAD + "seen = map(abs, [1, 2])\ndef run(x):\n    return x * sum(seen)\n",
     "a tensor by another math": "import torch as math\nseen = math.zeros(1)\ndef run(x):\n    return x * seen.add_(1)\n",
     "a tensor by a second math": HEAD + "math = torch\nseen = math.zeros(1)\ndef run(x):\n    return x * seen.add_(1)\n",
+    "a list of an argument's annotation": HEAD + "def note(x: (seen := [])): return x\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list of a result's annotation": HEAD + "def note(x) -> (seen := []): return x\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list of a constant's annotation": HEAD + "ONE: (seen := []) = 1\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list of a decorator": HEAD + "@torch.inference_mode((seen := []) is not None)\ndef note(x): return x\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
     "a lambda's default": HEAD + "run = lambda x, seen=[]: seen.append(1)\n",
 }
 STATELESS = {
