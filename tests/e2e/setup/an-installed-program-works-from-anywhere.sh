@@ -28,13 +28,13 @@ for kind in man:man/man1/reftest.1 bash:bash-completion/completions/reftest zsh:
 	"$reftest" document "${kind%%:*}" | cmp - "$work/elsewhere/share/${kind#*:}" || fail "share/${kind#*:} differs"
 done
 mkdir "$work/exports"
-asked=0 # the number of tasks that have a case; it depends on digests
+asked=0 # the number of tasks that have a definition; it depends on digests
 for task in 1 2; do
 	step="task $task of slurm_array.sh"
 	TMPDIR=$work REFTEST_ROOT=$root REFTEST=$reftest REFTEST_EXPORTS=$work/exports SLURM_ARRAY_TASK_ID=$task \
 		SLURM_ARRAY_TASK_COUNT=2 "$work/elsewhere/share/reftest/slurm_array.sh" --device "$device" --sizes small \
 		--cached-only >"$work/out" 2>"$work/err" && status=0 || status=$?
-	if grep -q 'all cases belong to other shards' "$work/out"; then
+	if grep -q 'all definitions belong to other shards' "$work/out"; then
 		expect_exit 0
 	else
 		expect_exit 3
@@ -42,7 +42,7 @@ for task in 1 2; do
 		asked=$((asked + 1))
 	fi
 done
-[ $asked -gt 0 ] || fail "no task of slurm_array.sh had a case"
+[ $asked -gt 0 ] || fail "no task of slurm_array.sh had a definition"
 mv "$work/elsewhere" "$work/stage/opt/reftest"
 make -s -C "$top" uninstall DESTDIR="$work/stage" PREFIX=/opt/reftest
 [ -z "$(find "$work/stage" -type f)" ] || fail "make uninstall left $(find "$work/stage" -type f)"
