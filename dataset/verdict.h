@@ -259,8 +259,8 @@ struct verdict {
 	/* "kept": the process that ran the reference runs several definitions. "own": the process ran only this
 	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */
 	const char *isolation, *isolation_reason;
-	/* The cases that ran before this case in the same process: a digest of them, or "none". NULL if this does not
-	 * matter, because the reference keeps nothing from one case to the next (is_stateless in python/isolation.py),
+	/* The cases that ran before this case in the same process: a digest of them, "none", or "other" if the process
+	 * of the earlier cases ended and another one ran this case. NULL if this does not matter, because the reference keeps nothing from one case to the next (is_stateless in python/isolation.py),
 	 * or if no reference ran. */
 	const char *after;
 	const struct latency *latencies; /* set only by `reftest bench` */

@@ -11,6 +11,10 @@
 
 #include "engine/run_state.h"
 
+/* verdict.after of a case whose process was started after an earlier case had run: it is equal to no case_result.after_all,
+ * so the verdict counts in this run only. */
+#define AFTER_OTHER "other"
+
 /* The cases that have been submitted so far to run in one process. Initialise it with zeros. */
 struct cases_before {
 	bool any;
@@ -37,8 +41,9 @@ bool case_order_needs_all(const struct result *result, int from);
 /* Returns a digest for case_result.equal that no case of another definition has. */
 struct digest case_order_own(struct result *result, const struct case_result *c);
 
-/* Returns whether this run made a verdict for which other cases had run before than in a run of all cases. This happens
- * if a case of an equal definition ran instead of a case of this definition. */
+/* Returns whether this run made a verdict for which other cases had run before than in a run of all cases, because a case
+ * of an equal definition ran instead of a case of this definition. If a process ended, another attempt would not help, so
+ * AFTER_OTHER is ignored. */
 bool case_order_is_broken(const struct result *result);
 
 #endif

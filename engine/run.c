@@ -395,7 +395,7 @@ static void take_answer(struct run *run, const struct pool_result *answer)
 	struct digest equal = c == NULL ? (struct digest){{0}} : c->equal;
 
 	if (c != NULL && !answer->stateless && !result->stateless)
-		ordered.verdict = verdict_after(run, answer->verdict, c->after);
+		ordered.verdict = verdict_after(run, answer->verdict, answer->follows ? c->after : AFTER_OTHER);
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
 		if (holds || who->result == result)
 			settle_waiter(who->result->run, who, &ordered, ran, answer->keep && (ran || holds));

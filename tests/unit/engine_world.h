@@ -38,6 +38,7 @@ struct world {
 	bool breaks;	     /* the runner cannot start its first case, which ends the run */
 	int interrupt_after; /* SIGINT arrives after this number of results; 0: never */
 	bool full;	     /* storing a verdict fails */
+	bool loses_process;  /* each case runs in a process of its own, because the one of the case before ended */
 	bool keeps_state;    /* the references may keep something from one case to the next */
 	/* The stored verdicts. */
 	struct store_put puts[WORLD_PUTS];
@@ -328,7 +329,8 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 				    .time = 1,
 				    .seconds = w->slow != NULL && strcmp(name, w->slow) == 0 ? WORLD_SLOW_S : 0,
 				    .elements = 100};
-	*out = (struct pool_result){.owner = task->owner, .job = job, .verdict = verdict, .keep = true, .stateless = !w->keeps_state};
+	*out = (struct pool_result){.owner = task->owner, .job = job, .verdict = verdict, .keep = true,
+				    .stateless = !w->keeps_state, .follows = !w->loses_process};
 	w->answers++;
 	if (world_is_interrupted(w))
 		assert_int_equal(write(w->signals, &one, sizeof one), sizeof one);

@@ -69,6 +69,29 @@ static void the_text_decides_about_other_tasks(void **state)
 	queued_free(work);
 }
 
+/* The reader examines only the source code of the reference. A solution, or a ground truth of the dataset, may keep
+ * something although the reference keeps nothing. */
+static void a_task_with_other_source_code_is_not_stateless(void **state)
+{
+	static const struct truth_program program = {.name = "other"};
+	const struct {
+		struct task task;
+		enum stateless stateless;
+	} rows[] = {{{0}, STATELESS_YES},
+		    {{.program = &program}, STATELESS_NO},
+		    {{.programs = &program, .program_count = 1}, STATELESS_NO}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct queued *work = work_of(rows[i].task);
+
+		isolation_by_task(work, true);
+		isolation_apply(work, &(struct isolation_answer){1, NULL, true});
+		assert_int_equal(work->stateless, rows[i].stateless);
+		queued_free(work);
+	}
+}
+
 static void no_runner_is_kept_unless_that_is_asked_for(void **state)
 {
 	struct queued *work = work_of((struct task){0});
@@ -275,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_a_task_asks_for_decides),
 	    cmocka_unit_test(the_text_decides_about_other_tasks),
+	    cmocka_unit_test(a_task_with_other_source_code_is_not_stateless),
 	    cmocka_unit_test(no_runner_is_kept_unless_that_is_asked_for),
 	    cmocka_unit_test(a_later_reason_replaces_the_earlier_one),
 	    cmocka_unit_test(an_answer_counts_for_what_is_not_decided_yet),

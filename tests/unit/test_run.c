@@ -295,6 +295,23 @@ static void what_passes_alone_does_not_count_after_others(void **state)
 	assert_int_equal(world_count(w, "run:"), 0);
 }
 
+/* If the process of the earlier cases ended, a case ran alone, although it was submitted after others. */
+static void what_ran_in_a_second_process_does_not_count(void **state)
+{
+	struct world *w = *state;
+
+	w->keeps_state = w->loses_process = true;
+	world_write(w, FIRST, "first_h64", FIRST_TEXT);
+	run_once(w);
+	int all = world_count(w, "run:first_h64/");
+
+	w->loses_process = false;
+	run_once(w);
+	assert_int_equal(world_count(w, "run:first_h64/"), all);
+	run_once(w);
+	assert_int_equal(world_count(w, "run:"), 0);
+}
+
 static void what_keeps_nothing_runs_in_any_order(void **state)
 {
 	int all;
@@ -503,6 +520,7 @@ int main(void)
 	    TEST(equal_cases_run_once),
 	    TEST(an_interrupted_run_keeps_what_it_has),
 	    TEST(what_passes_alone_does_not_count_after_others),
+	    TEST(what_ran_in_a_second_process_does_not_count),
 	    TEST(what_keeps_nothing_runs_in_any_order),
 	    TEST(an_interrupted_run_of_what_keeps_something_begins_again),
 	    TEST(a_runner_that_breaks_leaves_every_case_unverified),

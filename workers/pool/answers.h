@@ -15,6 +15,7 @@ struct answer {
 	char *reached; /* what the reference used outside its process; answers_add copies the text; NULL: nothing */
 	enum isolation isolation;
 	enum stateless stateless;
+	bool follows; /* see struct pool_result */
 	char *own_because; /* why the task gets a runner of its own; answers_add copies the text; NULL: no reason */
 	double seconds;
 	int64_t time;

@@ -24,6 +24,7 @@ struct queued {
 	struct task task;
 	int job;       /* the index of the current case */
 	bool alone;    /* the case is retried, and must run while no other lane works */
+	bool cut_off;  /* the earlier cases of the task ran in another runner */
 	bool attacked; /* the case is retried because something killed or stopped one of its processes */
 	bool loaded;   /* the reference has been loaded at least once */
 	char *failure; /* if the reference could not be loaded, the {"blame"} message for every case, allocated for this

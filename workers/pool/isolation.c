@@ -60,7 +60,7 @@ void isolation_by_task(struct queued *work, bool always_own)
 
 	if (why != NULL || !parallel_cases_by_task(&work->task))
 		work->separable = SEPARABLE_NO;
-	if (work->task.program != NULL)
+	if (work->task.program != NULL || work->task.program_count > 0)
 		work->stateless = STATELESS_NO;
 	if (always_own)
 		isolation_set(work, "runners are reused only with --isolation kept");

@@ -22,7 +22,8 @@ void isolation_open(struct isolation_reader *reader);
 /* Sets the isolation of a task as far as it follows from properties of the task, without asking the reader. If
  * `always_own` is true, or if a property demands a runner of its own, the task gets one. If a property of the task
  * forbids that several runners run its cases at the same time (parallel_cases.h), also sets work->separable to
- * SEPARABLE_NO. Sets work->stateless to STATELESS_NO if the reader cannot examine the task's source code. */
+ * SEPARABLE_NO. Sets work->stateless to STATELESS_NO if the reader cannot examine all source code of the task: a
+ * solution, or a ground truth of the dataset. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets whether the task gets a runner of its own. `why` is the reason, which is copied. If `why` is NULL, the runner
  * may be kept for other tasks. */

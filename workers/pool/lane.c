@@ -74,7 +74,8 @@ static void add_answer(struct pool_shared *shared, struct lane *lane, const char
 	                        .printed = lane->printed, .seconds = lane_seconds_now() - lane->started,
 	                        .time = (int64_t)time(NULL), .reached = lane->work->reached,
 	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because,
-	                        .stateless = lane->work->stateless};
+	                        .stateless = lane->work->stateless,
+	                        .follows = lane->first_job == 0 && !lane->work->cut_off};
 
 	if (answer.printed == NULL && lane->child != NULL)
 		answer.printed = lane_printed(lane->child);
@@ -250,6 +251,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
 		return err_errno(err, "the memory of a reference cannot be limited by its control group");
 	lane->child = child;
+	lane->first_job = lane->work->job;
 	lane->loaded = lane->running = false;
 	lane->used = child->used;
 	lane->beside = pool_shared_busy(shared, lane) || zygote_ending(&shared->runners) > 0;

@@ -45,6 +45,7 @@ struct lane {
 	int64_t past[LANE_PAST]; /* the numbers of earlier runners whose end was not reported to the judge; 0: an unused
 				  * entry */
 	bool loaded;            /* the runner has loaded the reference */
+	int first_job;          /* the index of the first case that the runner runs */
 	bool used;              /* the runner served another definition before */
 	bool beside;            /* another lane worked, or an earlier runner was ending, while the runner had the lane's
 				 * reference */

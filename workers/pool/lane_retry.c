@@ -22,6 +22,7 @@ static void queue_alone(struct pool_shared *shared, struct lane *lane, int count
 	work->alone = true;
 	work->attacked = attacked;
 	work->stateless = lane->work->stateless;
+	work->cut_off = lane->work->cut_off || lane->work->job > 0;
 	isolation_set(work, "no other reference may run at the same time as this reference");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone (%d cases)", part.name, part.jobs[0]->id, count);

@@ -563,6 +563,7 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 	*out = (struct pool_result){answer->owner, answer->job, verdict,
 	                            worth_keeping(answer, verdict) && answer->reached == NULL,
 	                            answer->stateless == STATELESS_YES,
+	                            answer->follows,
 	                            answer->reached == NULL ? NULL : arena_string(arena, answer->reached),
 	                            answer->printed == NULL ? NULL : arena_string(arena, answer->printed)};
 	answer_free(answer);

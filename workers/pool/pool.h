@@ -85,6 +85,7 @@ struct pool_result {
 	bool keep;                     /* whether the verdict may be stored; false after a transient failure, or if
 				        * `reached` is set */
 	bool stateless;                /* the reference is known to keep nothing from one case to the next */
+	bool follows;                  /* all earlier cases of the task ran in the same process before */
 	const char *reached;           /* what the reference used outside its process, such as "it opens
 				        * /etc/hostname", or NULL */
 	const char *printed;           /* the end of the text that the reference printed on stdout and stderr, or

@@ -86,6 +86,33 @@ verify --cached-only
 expect_exit 1
 expect_status counts failed numeric
 
+# The time limit ends the process of the first case, so the second case runs in another process.
+rm -r definitions .reftest
+define slow <<'P'
+import torch
+
+seen = set()
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    if hidden_states.shape[0] == 1:
+        for i in range(60000000):
+            pass
+    seen.add(hidden_states.shape[0])
+    rows = hidden_states.float()
+    normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
+    return (normed * weight.float() * len(seen)).to(hidden_states.dtype)
+P
+verify --timeout 1
+expect_exit 1
+expect_status slow error timeout
+verify --case small:batch_size=1
+expect_exit 0
+verify
+expect_exit 1
+expect_status slow failed numeric
+
 rm -r definitions .reftest
 table equal_a
 table equal_b
