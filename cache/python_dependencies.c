@@ -12,7 +12,8 @@
  *   - the body of a class must not import, because the module would be an attribute of the class;
  *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
  *   - `dataclass` must decorate a class without bases, because it executes code that contains the names of the fields;
- *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed;
+ *   - functions that compute names at run time (getattr, setattr, vars, eval, type with three arguments, str.format with
+ *     paths) are not allowed;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
  *   - an `except` that can catch a lack of memory is not allowed, because the free memory differs from run to run.
@@ -97,8 +98,8 @@ static const char *const modules_elsewhere[] = {"copy", "cpu", "func", "grad"};
 /* Builtins that open a file, reach an object by a name computed at run time, or return the address of an object. The
  * list is for Python 3.14; later versions may add such builtins. */
 static const char *const names_outside[] = {
-    "ascii", "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "hash", "help", "id", "locals", "open", "repr",
-    "vars",
+    "ascii", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "hash", "help", "id", "locals",
+    "open", "repr", "setattr", "vars",
 };
 
 /* Exceptions that an `except` may catch. None of them, and no class that is derived from one of them, is raised because
@@ -113,8 +114,8 @@ static const char *const exceptions_plain[] = {
  * be a module, Enum._convert_ reads the module that a string names, `_cdata` of a tensor is an address, and the seed() of
  * any generator is a random number of the operating system. */
 static const char *const attributes_outside[] = {
-    "SystemRandom", "_cdata", "_convert_", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back", "f_builtins", "f_globals",
-    "f_locals", "format_map", "fromfile", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
+    "SystemRandom", "_cdata", "_convert_", "_evaluate", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back",
+    "f_builtins", "f_globals", "f_locals", "fdel", "fget", "format_map", "fromfile", "fset", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
 };
 
 /* Attributes that are rejected like attributes_outside if they contain one of these parts. Tensors and their storages
@@ -989,6 +990,23 @@ static void look_dataclasses(struct look *look)
 			found_word(look, ACCESS_OUTSIDE, word, "");
 }
 
+/* Returns whether `word`, the name `type`, is called with a single argument. With three arguments, it makes a class whose
+ * attributes may have computed names, and a class derived from it is a metaclass. */
+static bool asks_for_type(const struct word *word)
+{
+	int depth = 1;
+
+	if (!is_op(word + 1, '(') || is_op(word + 2, '*'))
+		return false;
+	for (word += 2; word->kind != WORD_END && depth > 0; word++) {
+		if (is_op(word, ',') && depth == 1)
+			return false;
+		depth += is_op(word, '(') || is_op(word, '[') || is_op(word, '{');
+		depth -= is_op(word, ')') || is_op(word, ']') || is_op(word, '}');
+	}
+	return true;
+}
+
 /* Checks a name that does not follow a dot. */
 static const struct word *look_name(struct look *look, const struct word *word)
 {
@@ -1023,7 +1041,7 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		if (next != word)
 			return next;
 	}
-	if (AMONG(word->span, names_outside) || access == ACCESS_OUTSIDE)
+	if (AMONG(word->span, names_outside) || access == ACCESS_OUTSIDE || (span_is(word->span, "type") && !asks_for_type(word)))
 		found_word(look, ACCESS_OUTSIDE, word, "");
 	else
 		/* `yield` makes a generator, whose gi_frame reveals the source. */

@@ -34,7 +34,7 @@ static const char *const names_plain[] = {
  	"MSELoss", "Mapping", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
  	"MaxUnpool3d", "Mish", "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
  	"MultiMarginLoss", "MultiheadAttention", "NLLLoss", "NLLLoss2d", "NamedTuple", "NoReturn", "Number", "Optional",
- 	"OrderedDict", "PReLU", "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle",
+ 	"OrderedDict", "PReLU", "PairwiseDistance", "Parameter", "PixelShuffle",
  	"PixelUnshuffle", "PoissonNLLLoss", "Protocol", "RMSNorm", "RNN", "RNNBase", "RNNCell", "RNNCellBase", "RReLU",
  	"Rational", "ReLU", "ReLU6", "Real", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
  	"ReplicationPad2d", "ReplicationPad3d", "SDPBackend", "SELU", "Self", "Sequence", "Sequential", "Set", "SiLU",

@@ -93,6 +93,17 @@ static void what_may_see_more_is_reported(void **state)
 	    "class KeyError(RuntimeError):\n  y = 1\ntry:\n  x = 1\nexcept KeyError:\n  x = 2\n", "from contextlib import ExitStack\npush = 1\n");
 }
 
+/* Classes and objects whose attributes have computed names, and objects of libraries that read attributes by such names. */
+static void computed_attributes_are_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "x = type('A', (), {'__ex' + 'it__': y})\n", "x = type(*y)\n", "class A(type):\n  pass\n", "x = type\n",
+	    "setattr(x, '__ex' + 'it__', y)\n", "delattr(x, y)\n", "import torch\nx = torch.nn.ParameterDict()\n",
+	    "import torch\nx = torch.nn.ParameterList()\n", "class A:\n  def fget(self):\n    pass\nx = A.y.fget(z)\n",
+	    "class A:\n  def _evaluate(self):\n    pass\nx = y._evaluate(z)\n");
+	ALL(ACCESS_NOTHING, "x = type(y)\n", "x = type(y[1, 2])\n", "x = type(f(y, z))\n");
+}
+
 /* Frames and code objects lead to all builtins, even if the text binds the names of their attributes. */
 static void frames_and_code_are_outside(void **state)
 {
@@ -277,6 +288,7 @@ int main(void)
 	    cmocka_unit_test(ordinary_references_see_nothing),
 	    cmocka_unit_test(what_sees_itself_is_reported),
 	    cmocka_unit_test(what_may_see_more_is_reported),
+	    cmocka_unit_test(computed_attributes_are_outside),
 	    cmocka_unit_test(frames_and_code_are_outside),
 	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
 	    cmocka_unit_test(class_patterns_read_attributes),
