@@ -23,6 +23,7 @@ Pool and child exchange JSON lines on the child's socket:
   "kept"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
   path of the source, for error messages. If the ground truth has several files, the message has, instead of the source,
   the fields that programs.py lists
+- <- {"stateless": whether}, before code of a reference runs: whether it keeps nothing between two calls (isolation.py)
 - <- {"loaded": true, "warm_up"} or {"error": …}
 - -> {"make": …} and {"store": …}, which the judge writes (trial_custom_inputs.c), are sent only to a child that loaded
   code with "makes_inputs"; such a child never loads a reference
@@ -344,6 +345,9 @@ class Child:
         module.__file__ = self.filename
         sys.modules[module.__name__] = module
         self.defaults = process_defaults()
+        if "truth" not in message and not message.get("makes_inputs"):
+            own = isolation.needs_own(source, self.device != "cpu")
+            self.channel.send({"stateless": own is None and isolation.is_stateless(source)})
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
         self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):

@@ -549,6 +549,11 @@ static void on_child_line(struct pool_shared *shared, struct lane *lane, const c
 	lane_reached(lane, "it", message);
 	if (expected && cJSON_IsObject(error)) {
 		on_error(shared, lane, error);
+	} else if (!lane->loaded && cJSON_IsBool(json_member(message, "stateless"))) {
+		/* only the first such message counts, because it was sent before any code of the reference ran */
+		if (lane->work->stateless == STATELESS_UNKNOWN)
+			lane->work->stateless =
+			    cJSON_IsTrue(json_member(message, "stateless")) ? STATELESS_YES : STATELESS_NO;
 	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
 		lane->loaded = lane->work->loaded = true;
 		if (json_text_of(message, "warm_up") != NULL)
