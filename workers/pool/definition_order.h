@@ -15,7 +15,8 @@ enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 /* Whether several runners may run cases of a task at the same time (workers/pool/parallel_cases.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
-/* Whether the reference of a task keeps nothing from one case to the next (is_stateless in python/isolation.py). */
+/* Whether the reference of a task keeps nothing from one case to the next (is_stateless in python/isolation.py). The
+ * runner says so before it runs any code of the reference. */
 enum stateless { STATELESS_UNKNOWN, STATELESS_NO, STATELESS_YES };
 
 /* An element of a queue: a task, or a single case that is retried. */

@@ -29,7 +29,7 @@ void isolation_by_task(struct queued *work, bool always_own);
  * may be kept for other tasks. */
 void isolation_set(struct queued *work, const char *why);
 
-/* If the reader is free, asks it about a task of which `isolation`, `separable` or `stateless` is unknown. Starts a reader if there is
+/* If the reader is free, asks it about a task whose `isolation` or `separable` is unknown. Starts a reader if there is
  * none. Returns -1 with a message if no reader can be started. */
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err);
 

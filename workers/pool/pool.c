@@ -401,20 +401,13 @@ static struct runner_demand spares_wanted(const struct pool *pool)
 
 /* ---- which tasks may share a runner, and which may have several runners ---- */
 
-/* Returns whether to ask the reader about a task. If a user waits for the task, first lets its runner start. */
-static bool is_unknown(const struct queued *work)
-{
-	return work->isolation == ISOLATION_UNKNOWN ||
-	       (work->stateless == STATELESS_UNKNOWN && (work->loaded || !work->task.urgent));
-}
-
 static bool asks(const struct queued *work, int64_t number)
 {
-	return work != NULL && work->question == number && (number != 0 || is_unknown(work));
+	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
 /* Returns the task about which the isolation reader was asked in question `number`. If `number` is 0, returns the next
- * task about which the reader must still be asked whether it may share a runner, or whether it is stateless. */
+ * task about which the reader must still be asked whether it may share a runner. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)
@@ -424,6 +417,15 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 		if (asks(work, number))
 			return work;
 	return NULL;
+}
+
+/* Returns a task from which an idle lane could take cases if the isolation reader said that this is allowed. Returns
+ * NULL if there is no such task, or if the reader has already been asked about the task. */
+static struct queued *task_to_separate(struct pool *pool)
+{
+	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);
+
+	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
 /* Reads the reader's answers, and asks about the next task. Ignores an answer about a task that has been cancelled. */
@@ -439,6 +441,8 @@ static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 		free(answer.why);
 	}
 	work = task_of_question(pool, 0);
+	if (work == NULL)
+		work = task_to_separate(pool);
 	return work == NULL ? 0 : isolation_ask(&pool->reader, &pool->shared.runners, work, err);
 }
 
