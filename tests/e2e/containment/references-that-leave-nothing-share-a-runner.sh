@@ -25,8 +25,9 @@ norm c_memory 1e-6 "scratch = torch.empty(1)"
 norm d_patches 1e-6 "torch.Tensor.copy_ = lambda self, *others: self"
 norm e_wrong 1e-2 ""
 norm f_kept 1e-6 "four = 4"
-norm g_raises 1e-6 "five = [][1]"
+norm g_raises 1e-6 "five = 1 / 0"
 norm h_kept 1e-6 "six = 6"
+norm i_keeps 1e-6 "seven = []"
 # Whether the next reference gets a new runner or a kept one depends on timing, so the test has several right and
 # several wrong definitions.
 for i in 1 2 3 4; do
@@ -53,6 +54,7 @@ step='kept'
 verify --all --force --isolation kept
 for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed kept None; done
 expect_isolation c_memory passed own "uses the attribute 'empty'"
+expect_isolation i_keeps passed own 'it may keep something from one case to the next'
 expect_isolation d_patches failed own "changes the attribute 'copy_'"
 expect_isolation e_wrong failed own "the reference failed"
 expect_isolation g_raises error own "the reference failed"
