@@ -138,7 +138,10 @@ def needs_own(source, erases):
 def is_stateless(source):
     """Returns true if the module of the reference contains only functions and immutable values. Such a module keeps
     nothing between two calls: it has no global list or tensor and no default argument in which a call could leave data
-    for a later call. Call this function only for source code for which needs_own returned None."""
+    for a later call. Also returns false if the source code uses uninitialised memory, which could contain results of an
+    earlier call: no runner overwrites memory between two calls."""
+    if needs_own(source, False) is not None:
+        return False
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 

@@ -201,8 +201,8 @@ class Child:
             if message is None:
                 return
             own = isolation.needs_own(message["text"], self.device != "cpu")
-            stateless = own is None and isolation.is_stateless(message["text"])
-            self.channel.send({"classified": message["classify"], "own": own, "stateless": stateless})
+            self.channel.send({"classified": message["classify"], "own": own,
+                               "stateless": isolation.is_stateless(message["text"])})
 
     def serve(self):
         try:
@@ -346,8 +346,7 @@ class Child:
         sys.modules[module.__name__] = module
         self.defaults = process_defaults()
         if "truth" not in message and not message.get("makes_inputs"):
-            own = isolation.needs_own(source, self.device != "cpu")
-            self.channel.send({"stateless": own is None and isolation.is_stateless(source)})
+            self.channel.send({"stateless": isolation.is_stateless(source)})
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
         self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):

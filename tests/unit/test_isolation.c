@@ -89,11 +89,6 @@ static void a_task_with_other_source_code_is_not_stateless(void **state)
 		isolation_apply(work, &(struct isolation_answer){1, NULL, true});
 		assert_int_equal(work->stateless, rows[i].stateless);
 		queued_free(work);
-		work = work_of(rows[i].task);
-		isolation_by_task(work, false);
-		isolation_apply(work, &(struct isolation_answer){1, NULL, true});
-		assert_int_equal(work->isolation, rows[i].stateless == STATELESS_YES ? ISOLATION_KEPT : ISOLATION_OWN);
-		queued_free(work);
 	}
 }
 
@@ -148,7 +143,7 @@ static void an_answer_counts_for_what_is_not_decided_yet(void **state)
 
 	(void)state;
 	expect_applied(false, (struct isolation_answer){1, NULL, true}, ISOLATION_KEPT, SEPARABLE_YES);
-	expect_applied(false, (struct isolation_answer){1, NULL, false}, ISOLATION_OWN, SEPARABLE_NO);
+	expect_applied(false, (struct isolation_answer){1, NULL, false}, ISOLATION_KEPT, SEPARABLE_NO);
 	expect_applied(false, (struct isolation_answer){1, why, true}, ISOLATION_OWN, SEPARABLE_NO);
 	expect_applied(true, (struct isolation_answer){1, NULL, true}, ISOLATION_OWN, SEPARABLE_YES);
 	measured = work_of((struct task){.urgent = true});

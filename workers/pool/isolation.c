@@ -89,15 +89,12 @@ int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struc
 
 void isolation_apply(struct queued *work, const struct isolation_answer *answer)
 {
+	if (work->isolation == ISOLATION_UNKNOWN)
+		isolation_set(work, answer->why);
 	if (work->separable == SEPARABLE_UNKNOWN)
 		work->separable = answer->why == NULL && answer->stateless ? SEPARABLE_YES : SEPARABLE_NO;
 	if (work->stateless == STATELESS_UNKNOWN)
 		work->stateless = answer->why == NULL && answer->stateless ? STATELESS_YES : STATELESS_NO;
-	/* A failed case of a kept runner runs again in a new runner, where no case ran before it. */
-	if (work->isolation == ISOLATION_UNKNOWN)
-		isolation_set(work, answer->why != NULL ? answer->why
-				    : work->stateless == STATELESS_YES ? NULL
-				    : "it may keep something from one case to the next");
 	work->question = 0;
 }
 

@@ -1,6 +1,6 @@
 /* lane_retry - runs a case again if its first result does not count. The first result does not count if a process of
- * the case was killed, if the case ran out of memory while other processes used memory, or if the case failed in a
- * runner that had served another definition. */
+ * the case was killed, if the case ran out of memory while other processes used memory, or if a case of a reference that
+ * keeps nothing failed in a runner that had served another definition. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -96,7 +96,9 @@ bool lane_runs_again(struct pool_shared *shared, struct lane *lane, const char *
 		lane_retry_alone(shared, lane, false);
 		return true;
 	}
-	if (failure && lane->used) {
+	/* If the reference may keep something from one case to the next, it might pass in a new runner, where no case
+	 * ran before, although it fails after other cases. */
+	if (failure && lane->used && lane->work->stateless == STATELESS_YES) {
 		repeat_in_own_runner(shared, lane);
 		return true;
 	}
