@@ -7,10 +7,10 @@
  * torch and its modules nn, nn.functional, linalg, fft and special, of its tensors, dtypes and layers, of the modules
  * math, functools, itertools, collections, dataclasses and typing, and of Python's built-in types. The list omits
  * functions that read files (load, from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), streams,
- * whose state depends on the time, and random numbers of the operating system (seed). The list omits names that call a library whose version is not in the
- * fingerprint (numpy, dlpack, sparse and quantised back ends), and names of code that reads Python source (jit,
- * compile, overrides). The list omits names that lead to other modules, such as _os in random._os. Because such names
- * often begin with an underscore, the list omits every name that begins with an underscore.
+ * whose state depends on the time, and random numbers of the operating system (seed). The list omits names that call a
+ * library whose version is not in the fingerprint (numpy, dlpack, sparse and quantised back ends), and names of code that
+ * reads Python source (jit, compile, overrides). The list omits names that lead to other modules, such as _os in
+ * random._os. Because such names often begin with an underscore, the list omits every name that begins with one.
  *
  * When reftest supports a new dtype, torch's name of the dtype must be added to this list. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H

@@ -260,8 +260,8 @@ struct verdict {
 	 * definition; `isolation_reason` says why. NULL: unknown, as in a verdict of an older version of reftest. */
 	const char *isolation, *isolation_reason;
 	/* The cases that ran before this case in the same process: a digest of them, "none", or "other" if the process
-	 * of the earlier cases ended and another one ran this case. NULL if this does not matter, because the reference keeps nothing from one case to the next (is_stateless in python/isolation.py),
-	 * or if no reference ran. */
+	 * of the earlier cases ended and another one ran this case. NULL if this does not matter, because the reference
+	 * keeps nothing from one case to the next (is_stateless in python/isolation.py), or if no reference ran. */
 	const char *after;
 	const struct latency *latencies; /* set only by `reftest bench` */
 	int latency_count;

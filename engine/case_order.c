@@ -63,8 +63,20 @@ void case_order_set(struct result *result)
 	}
 }
 
+/* Returns whether a ground truth of the definition is Python source in the dataset. Its source is not examined. */
+static bool has_python_truths(const struct result *result)
+{
+	bool found = result->approved.truth.program.name != NULL;
+
+	for (int i = 0; i < result->own_truth_count; i++)
+		found = found || result->own_truths[i].program.name != NULL;
+	return found;
+}
+
 bool case_order_is_stateless(const struct result *result)
 {
+	if (has_python_truths(result))
+		return false;
 	for (int i = 0; i < result->planned; i++) {
 		const struct case_result *c = &result->cases[i];
 

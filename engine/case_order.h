@@ -31,7 +31,8 @@ bool case_order_first_alone(const struct result *result);
 /* Sets case_result.after_all and case_result.equal of every case. Call this when the cases have been made. */
 void case_order_set(struct result *result);
 
-/* Returns whether a stored verdict says that the reference keeps nothing from one case to the next. */
+/* Returns whether a stored verdict says that the reference keeps nothing from one case to the next. Returns false if a
+ * ground truth of the definition may keep something. */
 bool case_order_is_stateless(const struct result *result);
 
 /* Call this when the planned cases from number `from` on were looked up in the store. Returns whether those that have a

@@ -56,9 +56,10 @@ struct decision {
 			  * builtin on sm_90" */
 };
 
-/* Decides one case. `after` is verdict.after of the case in a run of all cases. `stored` contains every verdict stored for the case's subject, the newest last. `truths` contains
- * the ground truths that would be used now, in order; it may be empty. A verdict counts only if it comes from the same
- * ground truths, in the same versions, that a run would use now. */
+/* Decides one case. `after` is verdict.after of the case in a run of all cases. `stored` contains every verdict that is
+ * stored for the case's subject, the newest last. `truths` contains the ground truths that would be used now, in order;
+ * it may be empty. A verdict counts only if it comes from the same ground truths, in the same versions, that a run would
+ * use now. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths, const char *after,
 			   const struct verdict *const *stored, int count, struct arena *arena);
 

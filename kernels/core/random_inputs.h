@@ -102,8 +102,8 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
 void order_place(int64_t *order, int64_t count, int64_t number, int64_t at);
 
 /* Like philox_shuffle, except that the first `used` elements of `order` include 0 and `count` - 1 (if `used` and
- * `count` are at least 2). If `used` is 1, the first element is `count` - 1. For cases that use only these elements, such as pages of a cache: a reference may mistake
- * the first or the last page for padding. Host only. */
+ * `count` are at least 2). If `used` is 1, the first element is `count` - 1. For cases that use only these elements, such
+ * as pages of a cache: a reference may mistake the first or the last page for padding. Host only. */
 void philox_shuffle_ends(uint64_t key, int64_t count, int64_t used, int64_t *order);
 
 /* Writes the random words of `blocks` consecutive blocks, from number `block` on. Host only. */

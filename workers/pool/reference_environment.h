@@ -11,7 +11,8 @@
 char **environment_of_references(struct arena *arena);
 
 /* Returns those variables of environment_of_references whose values may change what a reference computes, as lines
- * "NAME=value". Leaves out variables with an empty value. Returns NULL if none is left. These variables are part of the subject of a verdict. */
+ * "NAME=value". Leaves out variables with an empty value. Returns NULL if none is left. These variables are part of the
+ * subject of a verdict. */
 const char *environment_that_counts(struct arena *arena);
 
 #endif

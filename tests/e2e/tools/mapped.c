@@ -1,6 +1,6 @@
 /* mapped FILE OFFSET STEP BYTE… - writes bytes to a file through a shared mapping, one after the other at the same
- * offset. Maps FILE, closes the file descriptor and reads the byte at the offset. For n = 1, 2, …: waits until the file STEPn exists, writes the nth
- * BYTE, and removes STEPn. After the last byte, waits for a signal that ends the program. */
+ * offset. Maps FILE, closes the file descriptor and reads the byte at the offset. For n = 1, 2, …: waits until the file
+ * STEPn exists, writes the nth BYTE, and removes STEPn. After the last byte, waits for a signal that ends the program. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
-# N shards, each with its own cache, together verify every definition exactly once. Their verdicts are merged, either by export
-# and import or through the remote. Afterwards `verify` without --shard runs no case, and reports the same result as a
-# run that verified everything itself. A shard to which no definition belongs says so, and exits with 0. Each invalid
-# definition is reported by exactly one shard.
+# N shards, each with its own cache, together verify every definition exactly once. Their verdicts are merged, either by
+# export and import or through the remote. Afterwards `verify` without --shard runs no case, and reports the same result
+# as a run that verified everything itself. A shard to which no definition belongs says so, and exits with 0. Each
+# invalid definition is reported by exactly one shard.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm
