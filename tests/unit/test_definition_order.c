@@ -82,6 +82,23 @@ static void finished_cases_of_a_task_do_not_count(void **state)
 	expect_order(&queue, "two begun");
 }
 
+/* Cases that run again only for what they leave behind have results, but take time. */
+static void repeated_cases_have_results_and_take_time(void **state)
+{
+	static const double seconds[] = {8, 1, 2};
+	struct queued *work = new_work("again", seconds, 3, false);
+
+	(void)state;
+	work->repeated = 2;
+	assert_int_equal(queued_left(work), 1);
+	assert_true(queued_seconds(work) == 11);
+	work->job = 2;
+	assert_int_equal(queued_left(work), 1);
+	work->job = 3;
+	assert_int_equal(queued_left(work), 0);
+	queued_free(work);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +106,7 @@ int main(void)
 	    cmocka_unit_test(equal_tasks_keep_their_order),
 	    cmocka_unit_test(urgent_tasks_come_before_longer_ones),
 	    cmocka_unit_test(finished_cases_of_a_task_do_not_count),
+	    cmocka_unit_test(repeated_cases_have_results_and_take_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ void queued_free(struct queued *work)
 
 int queued_left(const struct queued *work)
 {
-	return work->task.job_count - work->job;
+	return work->task.job_count - (work->job > work->repeated ? work->job : work->repeated);
 }
 
 double queued_seconds(const struct queued *work)

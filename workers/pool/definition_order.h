@@ -19,14 +19,15 @@ enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
  * runner says so before it runs any code of the reference. */
 enum stateless { STATELESS_UNKNOWN, STATELESS_NO, STATELESS_YES };
 
-/* An element of a queue: a task, or a single case that is retried. */
+/* An element of a queue: a task, or cases that are retried. */
 struct queued {
 	struct queued *next;
 	struct task task;
 	int job;       /* the index of the current case */
-	bool alone;    /* the case is retried, and must run while no other lane works */
-	bool cut_off;  /* the earlier cases of the task ran in another runner */
-	bool attacked; /* the case is retried because something killed or stopped one of its processes */
+	int repeated;  /* the number of cases at the beginning that have results; they run again only because the reference
+			* may keep something that a later case uses */
+	bool alone;    /* the cases are retried, and must run while no other lane works */
+	bool attacked; /* a case is retried because something killed or stopped one of its processes */
 	bool loaded;   /* the reference has been loaded at least once */
 	char *failure; /* if the reference could not be loaded, the {"blame"} message for every case, allocated for this
 		        * struct; else NULL */
@@ -48,7 +49,7 @@ struct queue {
 struct queued *queued_new(const struct task *task);
 void queued_free(struct queued *work);
 int queued_left(const struct queued *work); /* returns the number of cases that have no result yet */
-double queued_seconds(const struct queued *work); /* returns the expected time of the cases that have no result yet; 0:
+double queued_seconds(const struct queued *work); /* returns the expected time of the cases that have not run yet; 0:
 						   * unknown */
 
 /* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left

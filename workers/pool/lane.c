@@ -67,7 +67,7 @@ char *lane_printed(struct child *child)
 	return text.data;
 }
 
-/* Adds the verdict of the current case to the pool's answers. */
+/* Adds the verdict of the current case to the pool's answers, unless the case has a result from an earlier attempt. */
 static void add_answer(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
 	struct answer answer = {.owner = lane->work->task.owner, .job = lane_current_job(lane), .accident = lane->accident,
@@ -75,12 +75,15 @@ static void add_answer(struct pool_shared *shared, struct lane *lane, const char
 	                        .time = (int64_t)time(NULL), .reached = lane->work->reached,
 	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because,
 	                        .stateless = lane->work->stateless,
-	                        .follows = lane->first_job == 0 && !lane->work->cut_off};
+	                        .follows = lane->first_job == 0};
 
 	if (answer.printed == NULL && lane->child != NULL)
 		answer.printed = lane_printed(lane->child);
 	lane->printed = NULL;
-	answers_add(&shared->answers, &answer, text, length);
+	if (lane->work->job >= lane->work->repeated)
+		answers_add(&shared->answers, &answer, text, length);
+	else
+		free(answer.printed);
 }
 
 /* ---- a lane's child ---- */

@@ -9,20 +9,26 @@
 #include "base/trace.h"
 #include "workers/pool/isolation.h"
 
-/* Queues the next `count` cases of the lane, to retry them when no other lane works. */
+/* Queues the next `count` cases of the lane, to retry them when no other lane works. If the reference may keep something
+ * from one case to the next, queues all remaining cases, and before them the earlier ones, so that the same cases run
+ * before each case as in a run without a retry. */
 static void queue_alone(struct pool_shared *shared, struct lane *lane, int count, bool attacked)
 {
+	bool all = lane->work->stateless != STATELESS_YES;
+	int repeated = all ? lane->work->job : 0, skipped = lane->work->job - repeated;
 	struct task part = lane->work->task;
 	struct queued *work;
 
-	part.jobs += lane->work->job;
-	part.seconds += part.seconds != NULL ? lane->work->job : 0;
-	part.job_count = count;
+	if (all)
+		count = part.job_count - lane->work->job;
+	part.jobs += skipped;
+	part.seconds += part.seconds != NULL ? skipped : 0;
+	part.job_count = repeated + count;
 	work = queued_new(&part);
 	work->alone = true;
 	work->attacked = attacked;
 	work->stateless = lane->work->stateless;
-	work->cut_off = lane->work->cut_off || lane->work->job > 0;
+	work->repeated = repeated;
 	isolation_set(work, "no other reference may run at the same time as this reference");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone (%d cases)", part.name, part.jobs[0]->id, count);

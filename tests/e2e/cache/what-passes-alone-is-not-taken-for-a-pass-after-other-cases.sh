@@ -1,7 +1,8 @@
 #!/bin/sh
 # A reference that keeps something from one case to the next may pass a case alone, and fail it after other cases. So a
 # stored verdict of such a reference counts only if the same cases ran before it, and if one of its cases must run, all
-# of them run: after a workload was added, after --case, and if an equal definition ran its cases.
+# of them run: after a workload was added, after --case, and if an equal definition ran its cases. If a case is repeated,
+# the same cases run before it again.
 # A reference that keeps nothing runs only what is missing. A shard has all cases of a definition.
 . "$(dirname "$0")/../harness.sh"
 
@@ -112,6 +113,30 @@ expect_exit 0
 verify
 expect_exit 1
 expect_status slow failed numeric
+
+# The second case is repeated because its process was killed. The first case runs before it again.
+rm -r definitions .reftest
+define killed <<'P'
+import os
+
+import torch
+
+seen = set()
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    seen.add(hidden_states.shape[0])
+    if len(seen) == 2:
+        os.kill(os.getpid(), 9)
+    rows = hidden_states.float()
+    normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
+    return (normed * weight.float()).to(hidden_states.dtype)
+P
+verify
+expect_exit 1
+expect "[case['status'] for case in d['killed']['cases']][:2] == ['passed', 'error']"
+expect "d['killed']['cases'][1]['reason'] == 'crashed'"
 
 rm -r definitions .reftest
 table equal_a
