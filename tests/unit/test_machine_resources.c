@@ -288,9 +288,10 @@ static void what_a_launcher_said_is_not_believed(void **state)
 	arena_free(&arena);
 }
 
-/* Makes a virtual environment that contains only a fake torch. Sets `packages` to its folder of packages, and `python`
- * to its interpreter. */
-static void make_environment(struct place *place, char packages[64], char python[4096], struct arena *arena)
+/* Makes a virtual environment `name` that contains only a fake torch. Sets `packages` to its folder of packages, and
+ * `python` to its interpreter. */
+static void make_environment(struct place *place, const char *name, char packages[64], char python[4096],
+			     struct arena *arena)
 {
 	struct torch_facts facts;
 	struct err err = {""};
@@ -301,16 +302,41 @@ static void make_environment(struct place *place, char packages[64], char python
 	assert_int_equal(machine_torch(python, arena, &facts, &err), 1);
 	assert_int_equal(sscanf(facts.python, "%d.%d", &major, &minor), 2);
 	assert_non_null(program = realpath(python, NULL));
-	snprintf(packages, 64, "venv/lib/python%d.%d/site-packages", major, minor);
-	write_file(place, "venv/pyvenv.cfg",
+	snprintf(packages, 64, "%s/lib/python%d.%d/site-packages", name, major, minor);
+	write_file(place, arena_printf(arena, "%s/pyvenv.cfg", name),
 		   arena_printf(arena, "home = %.*s\ninclude-system-site-packages = false\n",
 				(int)(strrchr(program, '/') - program), program), 0600);
 	write_file(place, arena_printf(arena, "%s/torch/__init__.py", packages), "", 0600);
 	write_file(place, arena_printf(arena, "%s/torch/version.py", packages), "__version__ = '2.13.0'\n", 0600);
-	assert_int_equal(mkdir(at(place, "venv/bin"), 0700), 0);
-	assert_int_equal(symlink(program, at(place, "venv/bin/python3")), 0);
+	assert_int_equal(mkdir(at(place, arena_printf(arena, "%s/bin", name)), 0700), 0);
+	assert_int_equal(symlink(program, at(place, arena_printf(arena, "%s/bin/python3", name))), 0);
 	snprintf(python, 4096, "%s", place->path);
 	free(program);
+}
+
+/* Modules in the working directory are not in the interpreter, neither as torch nor as a package that torch uses. */
+static void the_working_directory_has_no_packages(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts here, there;
+	struct err err = {""};
+	char packages[64], python[4096], *directory = getcwd(NULL, 0);
+
+	assert_non_null(directory);
+	make_environment(place, "here", packages, python, &arena);
+	write_file(place, "elsewhere/torch/__init__.py", "", 0600);
+	write_file(place, "elsewhere/torch/version.py", "__version__ = '9.9.9'\n", 0600);
+	write_file(place, "elsewhere/opt_einsum/__init__.py", "", 0600);
+	assert_int_equal(machine_torch(python, &arena, &here, &err), 1);
+	assert_int_equal(chdir(at(place, "elsewhere")), 0);
+	assert_int_equal(machine_torch(python, &arena, &there, &err), 1);
+	assert_int_equal(chdir(directory), 0);
+	assert_string_equal(there.version, here.version);
+	assert_string_equal(there.python, here.python);
+	assert_string_equal(there.proof, here.proof);
+	free(directory);
+	arena_free(&arena);
 }
 
 /* Torch computes with some packages if they are installed, so they are a part of the version of Python. A remembered
@@ -334,7 +360,7 @@ static void packages_with_which_torch_computes_are_a_part_of_the_version(void **
 	struct err err = {""};
 	char packages[64], python[4096];
 
-	make_environment(place, packages, python, &arena);
+	make_environment(place, "venv", packages, python, &arena);
 	assert_int_equal(machine_torch(python, &arena, &before, &err), 1);
 	assert_null(strchr(before.python, '+'));
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -451,6 +477,7 @@ int main(void)
 	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
 	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
 	    cmocka_unit_test(a_change_is_noticed_although_the_mtime_was_set_back),
+	    cmocka_unit_test(the_working_directory_has_no_packages),
 	    cmocka_unit_test(packages_with_which_torch_computes_are_a_part_of_the_version),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
 	    cmocka_unit_test(the_version_of_the_driver_is_read),
