@@ -45,6 +45,7 @@ def state(torch, device, own):
     found.update(("the names of " + (name or "torch"), ids(space)) for name, space in spaces if space is not None)
     found.update({
         "autocast": [torch.is_autocast_enabled(kind) for kind in AUTOCAST],
+        "order of contractions": (torch.backends.opt_einsum.enabled, torch.backends.opt_einsum.strategy),
         "treatment of denormal numbers": float(torch.tensor([1e-310], dtype=torch.float64) * 1.0) != 0,
         "generator of random numbers": id(torch.default_generator),
         "modules": {name: id(module) for name, module in list(sys.modules.items())},

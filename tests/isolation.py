@@ -258,6 +258,7 @@ def changes():
         "precision": (lambda: torch.set_float32_matmul_precision("medium"), lambda: torch.set_float32_matmul_precision("highest")),
         "threads of torch": (lambda: torch.set_num_threads(7), lambda n=torch.get_num_threads(): torch.set_num_threads(n)),
         "denormal numbers": (lambda: torch.set_flush_denormal(True), lambda: torch.set_flush_denormal(False)),
+        "the order of contractions": replaced(torch.backends.opt_einsum, "enabled", "planted"),
         "a function mode": (lambda: mode.__enter__(), lambda: mode.__exit__(None, None, None)),
         "a function of torch": replaced(torch, "add", hook),
         "a method of tensors": replaced(torch.Tensor, "split", hook),

@@ -155,6 +155,16 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
+# `interpreter_with_packages`: makes the interpreter $other. It has the packages of $python (their folder is $packages),
+# and the test may install more packages into its own folder $site.
+interpreter_with_packages() {
+	"$python" -m venv --without-pip "$work/venv" >"$work/out" 2>&1 || skip "this Python cannot create virtual environments"
+	other=$work/venv/bin/python
+	site=$("$other" -c 'import site; print(site.getsitepackages()[0])')
+	packages=$("$python" -c 'import importlib.util as u, os; print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))')
+	echo "$packages" >"$site/packages.pth"
+}
+
 # `edit FILE OLD NEW`: replaces the only occurrence of the text OLD. `edit` replaces the file in one step. If `edit`
 # truncated the file and then wrote to it, a watcher could report an empty file in between.
 edit() {

@@ -288,6 +288,101 @@ static void what_a_launcher_said_is_not_believed(void **state)
 	arena_free(&arena);
 }
 
+/* Makes a virtual environment `name` that contains only a fake torch. Sets `packages` to its folder of packages, and
+ * `python` to its interpreter. */
+static void make_environment(struct place *place, const char *name, char packages[64], char python[4096],
+			     struct arena *arena)
+{
+	struct torch_facts facts;
+	struct err err = {""};
+	char *program;
+	int major = 0, minor = 0;
+
+	assert_int_equal(machine_python(NULL, ".", python, 4096, &err), 0);
+	assert_int_equal(machine_torch(python, arena, &facts, &err), 1);
+	assert_int_equal(sscanf(facts.python, "%d.%d", &major, &minor), 2);
+	assert_non_null(program = realpath(python, NULL));
+	snprintf(packages, 64, "%s/lib/python%d.%d/site-packages", name, major, minor);
+	write_file(place, arena_printf(arena, "%s/pyvenv.cfg", name),
+		   arena_printf(arena, "home = %.*s\ninclude-system-site-packages = false\n",
+				(int)(strrchr(program, '/') - program), program), 0600);
+	write_file(place, arena_printf(arena, "%s/torch/__init__.py", packages), "", 0600);
+	write_file(place, arena_printf(arena, "%s/torch/version.py", packages), "__version__ = '2.13.0'\n", 0600);
+	assert_int_equal(mkdir(at(place, arena_printf(arena, "%s/bin", name)), 0700), 0);
+	assert_int_equal(symlink(program, at(place, arena_printf(arena, "%s/bin/python3", name))), 0);
+	snprintf(python, 4096, "%s", place->path);
+	free(program);
+}
+
+/* Modules in the working directory are not in the interpreter, neither as torch nor as a package that torch uses. */
+static void the_working_directory_has_no_packages(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts here, there;
+	struct err err = {""};
+	char packages[64], python[4096], *directory = getcwd(NULL, 0);
+
+	assert_non_null(directory);
+	make_environment(place, "here", packages, python, &arena);
+	write_file(place, "elsewhere/torch/__init__.py", "", 0600);
+	write_file(place, "elsewhere/torch/version.py", "__version__ = '9.9.9'\n", 0600);
+	write_file(place, "elsewhere/opt_einsum/__init__.py", "", 0600);
+	assert_int_equal(machine_torch(python, &arena, &here, &err), 1);
+	assert_int_equal(chdir(at(place, "elsewhere")), 0);
+	assert_int_equal(machine_torch(python, &arena, &there, &err), 1);
+	assert_int_equal(chdir(directory), 0);
+	assert_string_equal(there.version, here.version);
+	assert_string_equal(there.python, here.python);
+	assert_string_equal(there.proof, here.proof);
+	free(directory);
+	arena_free(&arena);
+}
+
+/* Torch computes with some packages if they are installed, so they are a part of the version of Python. A remembered
+ * version is not believed after such a package was installed, replaced or removed. */
+static void packages_with_which_torch_computes_are_a_part_of_the_version(void **state)
+{
+	static const struct {
+		const char *name;
+		bool counts;
+	} rows[] = {
+	    {"opt_einsum", true}, {"opt_einsum-3.4.0.dist-info", true}, {"opt_einsum-3.3.0-py3.9.egg-info", true},
+	    {"opt_einsum.py", true}, {"triton", true}, {"triton-3.6.0.dist-info", true},
+	    {"nvidia_cublas_cu12-12.8.4.1.dist-info", true}, {"nvidia_cudnn_cu13-9.15.0.dist-info", true},
+	    {"nvidia_cutlass_dsl-4.5.2.dist-info", true}, {"torch_xla", true},
+	    {"numpy", false}, {"opt_einsum_fx", false}, {"tritonclient-2.50.0.dist-info", false},
+	    {"nvidia_ml_py-13.580.65.dist-info", false}, {"torchvision", false},
+	};
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts before, with;
+	struct err err = {""};
+	char packages[64], python[4096];
+
+	make_environment(place, "venv", packages, python, &arena);
+	assert_int_equal(machine_torch(python, &arena, &before, &err), 1);
+	assert_null(strchr(before.python, '+'));
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const char *name = arena_printf(&arena, "%s/%s", packages, rows[i].name);
+
+		assert_int_equal(machine_torch(python, &arena, &before, &err), 1);
+		assert_true(machine_torch_holds(python, before.proof));
+		assert_int_equal(mkdir(at(place, name), 0700), 0);
+		assert_false(machine_torch_holds(python, before.proof));
+		assert_int_equal(machine_torch(python, &arena, &with, &err), 1);
+		if ((strcmp(before.python, with.python) != 0) != rows[i].counts)
+			fail_msg("%s: the version is %s, and was %s", rows[i].name, with.python, before.python);
+		if (rows[i].counts)
+			assert_non_null(strstr(with.python, "+packages."));
+		assert_int_equal(rmdir(at(place, name)), 0);
+		assert_false(machine_torch_holds(python, with.proof));
+	}
+	assert_int_equal(machine_torch(python, &arena, &with, &err), 1);
+	assert_string_equal(with.python, before.python);
+	arena_free(&arena);
+}
+
 static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 {
 	struct arena arena = {0};
@@ -382,6 +477,8 @@ int main(void)
 	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
 	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
 	    cmocka_unit_test(a_change_is_noticed_although_the_mtime_was_set_back),
+	    cmocka_unit_test(the_working_directory_has_no_packages),
+	    cmocka_unit_test(packages_with_which_torch_computes_are_a_part_of_the_version),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
 	    cmocka_unit_test(the_version_of_the_driver_is_read),
 	};

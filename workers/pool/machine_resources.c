@@ -293,7 +293,6 @@ static const char where_is_torch[] =
 #include "packages.inc"
     "import importlib.machinery as m, importlib.util as u\n"
     "imported = find_packages()\n"
-    "sys.path[:] = filter(None, sys.path)\n"
     "version = python_version(imported)\n"
     "def stamp(path):\n"
     "    try:\n"

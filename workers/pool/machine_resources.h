@@ -34,7 +34,7 @@ int machine_ask_python(const char *python, const char *const words[], char *cons
 struct torch_facts {
 	const char *version;      /* the version of torch, such as "2.13.0+cpu" */
 	const char *cuda;         /* the version of CUDA, such as "13.0"; NULL: torch is a CPU build */
-	const char *python;       /* the version of Python, such as "3.11.7" */
+	const char *python;       /* the version of Python, such as "3.11.7" (python/packages.py) */
 	const char *version_file; /* the path of torch/version.py; these facts may be cached only while the content of
 				   * this file stays the same */
 	const char *proof;        /* a text that machine_torch_holds checks; NULL: these facts must not be cached */

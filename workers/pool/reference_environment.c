@@ -47,10 +47,13 @@ static const struct variable {
  * of larger tensors is also reused. Torch aligns its tensors, so glibc cuts a few bytes from both ends of the block of
  * each tensor. With glibc's caches of small blocks, other data would be allocated in these few bytes, and the rest of
  * the block would be too small for the next tensor of the same size. With tcache_count=0 and mxfast=0, there are no
- * such caches: when the tensor is freed, glibc joins the few bytes with the rest of the block again. */
+ * such caches: when the tensor is freed, glibc joins the few bytes with the rest of the block again. When torch is
+ * imported, it runs the plug-ins of other packages (entry points of the group torch.backends), which may change any
+ * function of torch. With TORCH_DEVICE_BACKEND_AUTOLOAD=0, it does not run them. They add kinds of devices that reftest
+ * does not use. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
-    "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD=0", "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
 };
 
 /* Returns the row for a variable "NAME=value", or NULL if references do not get it. */

@@ -98,8 +98,8 @@ struct zygote {
 	bool taken;                  /* a lane has taken a runner, so a reference may have run */
 	uint32_t layers;             /* the layers of the sandbox that confine each runner
 				      * (workers/sandbox/sandbox.h) */
-	char torch[64], cuda[32], python_version[32]; /* the versions that the zygote reported; cuda is "" if torch was built
-					       * without CUDA */
+	char torch[64], cuda[32], python_version[64]; /* the versions that the zygote reported; cuda is "" if torch was
+						       * built without CUDA */
 };
 
 /* Starts no process. `places` is the largest number of runners that are taken or spare at the same time. */

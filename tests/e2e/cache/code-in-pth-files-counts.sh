@@ -4,12 +4,7 @@
 # a reference calls. Verdicts that were computed with other code are not accepted. The remembered version of torch is
 # not believed if code may find another torch.
 . "$(dirname "$0")/../harness.sh"
-"$python" -m venv --without-pip "$work/venv" >"$work/out" 2>&1 || skip "this Python cannot create virtual environments"
-other=$work/venv/bin/python
-site=$("$other" -c 'import site; print(site.getsitepackages()[0])')
-packages=$("$python" -c 'import importlib.util as u, os; print(os.path.dirname(u.find_spec("torch").origin))')
-packages=$(dirname "$packages")
-echo "$packages" >"$site/packages.pth"
+interpreter_with_packages
 with() { verify --python "$other"; }
 define norm <<'P'
 import math

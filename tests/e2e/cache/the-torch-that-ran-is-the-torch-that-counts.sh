@@ -53,10 +53,10 @@ expect_ran 0
 
 # Verdicts of another version of Python are not accepted, either.
 echo 9.9.9 >"$work/chosen"
-export REFTEST_TEST_PYTHON=3.98.0
+export REFTEST_TEST_PYTHON=3.98.0+pth.0123456789ab+packages.0123456789ab # the longest form
 verify --python "$work/python3"
 expect "s['cases_run'] > 0"
-expect "set(all_of('product', 'python')) == {'3.98.0'}"
+expect "set(all_of('product', 'python')) == {'$REFTEST_TEST_PYTHON'}"
 verify --python "$work/python3"
 expect_ran 0
 unset REFTEST_TEST_PYTHON

@@ -33,7 +33,7 @@ def run(hidden_states, weight):
     if "planted" in vars(__builtins__ if not isinstance(__builtins__, dict) else sys.modules["builtins"]):
         found += " a customisation"
     found += " ".join(n for n in os.environ if n.startswith(("PYTHON", "TORCH_", "NVIDIA_TF32", "MKL_", "PLANTED"))
-                      and n not in ("PYTHONHASHSEED", "PYTHONUTF8", "MKL_CBWR"))
+                      and n not in ("PYTHONHASHSEED", "PYTHONUTF8", "MKL_CBWR", "TORCH_DEVICE_BACKEND_AUTOLOAD"))
     if found or sys.flags.optimize or os.environ["PYTHONHASHSEED"] != "0" or os.environ["MKL_CBWR"] != "AUTO":
         raise RuntimeError("reached by: " + found)
     x = hidden_states.float()

@@ -21,8 +21,17 @@ await "e['event'] == 'notice'"
 expect_events "e['message'] == 'reftest.toml has changed: restarting with the new settings'"
 await "e['event'] == 'ready'"
 expect_events "any(x['event'] == 'verdict' and x['status'] == 'passed' for x in a)"
+
+# The file is written in place with a text of the same length, and its mtime is set back.
+time=$(stat -c %y reftest.toml)
+echo 'tolerance = ["float16=0.4,0.4"]' >reftest.toml
+touch -d "$time" reftest.toml
+edit definitions/gemm/tiny_gemm.json '1.102 *' '1.103 *'
+await "e['event'] == 'notice'"
+expect_events "e['message'] == 'reftest.toml has changed: restarting with the new settings'"
+await "e['event'] == 'ready'"
 rm reftest.toml
-edit definitions/gemm/tiny_gemm.json '1.102 *' '1.1 *'
+edit definitions/gemm/tiny_gemm.json '1.103 *' '1.1 *'
 await "e['event'] == 'ready'"
 expect_events "any(x['event'] == 'verdict' and x['status'] == 'failed' for x in a)"
 kill -INT "$program"
