@@ -33,9 +33,9 @@ LIBRARIES_OF_CUDA = ("nvidia_cu", "nvidia_nvjitlink")
 
 
 def find_packages():
-    """Adds the folders of packages to sys.path, and removes the working directory. Does not run sitecustomize or usercustomize, because they could change
-    torch for every Python program of this machine or user. Returns the files of the modules, except those of the
-    standard library, that code in .pth files imported."""
+    """Adds the folders of packages to sys.path, and removes the working directory. Does not run sitecustomize or
+    usercustomize, because they could change torch for every Python program of this machine or user. Returns the files
+    of the modules, except those of the standard library, that code in .pth files imported."""
     sys.path[:] = filter(None, sys.path)  # before site.main, which writes "" as an absolute path
     import site
     before = set(sys.modules)
