@@ -1,4 +1,4 @@
-/* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
+/* python_dependencies - determines from the words of a Python text what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
  * docstrings? If so, its comments, line breaks and docstrings are part of the fingerprint (cache/python_normal_form.h).
