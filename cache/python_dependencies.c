@@ -5,7 +5,8 @@
  *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
  *     builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must give its objects an attribute with the same spelling.
- *     Some attributes are rejected in any case;
+ *     The runner then checks that no class of Python or torch has an attribute with this spelling
+ *     (python/library_attributes.py). Some attributes are rejected in any case;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
@@ -37,7 +38,7 @@ struct look {
 	const struct python_words *words;
 	struct span modules[MODULES_MAX];
 	int module_count;
-	struct buf own;           /* struct span …: names of attributes that the text gives to its objects */
+	struct buf own;           /* struct word …: the first use of each attribute that the text gives to its objects */
 	const char *const *files; /* the files that the code may open for reading */
 	int file_count;
 	struct python_dependencies found;
@@ -86,7 +87,8 @@ static const char *const exceptions_plain[] = {
 
 /* Attributes that are rejected even if the text itself binds the same name. For example, `obj` of an AttributeError may
  * be a module, Enum._convert_ reads the module that a string names, `_cdata` of a tensor is an address, and the seed() of
- * any generator is a random number of the operating system. */
+ * any generator is a random number of the operating system. The runner also rejects most of these names, because classes
+ * of Python or torch have them; this list does not depend on the classes that are loaded. */
 static const char *const attributes_outside[] = {
     "SystemRandom", "_cdata", "_convert_", "_evaluate", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back",
     "f_builtins", "f_globals", "f_locals", "fdel", "fget", "format_map", "fromfile", "fset", "load", "numpy", "obj",
@@ -296,19 +298,36 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Does the same as gives_own_attribute, but searches the text only once for each name that the text gives to its
- * objects. */
-static bool is_own(struct look *look, struct span name)
+/* Returns whether the text gives its objects an attribute with the name of `word`, and records such a name. Searches the
+ * text only once for each of these names. */
+static bool is_own(struct look *look, const struct word *word)
 {
-	const struct span *own = (const struct span *)(const void *)look->own.data;
+	const struct word *own = (const struct word *)(const void *)look->own.data;
 
 	for (size_t i = 0; i < look->own.length / sizeof *own; i++)
-		if (own[i].length == name.length && memcmp(own[i].text, name.text, name.length) == 0)
+		if (same_name(&own[i], word->span))
 			return true;
-	if (!gives_own_attribute(look->words, name))
+	if (!gives_own_attribute(look->words, word->span))
 		return false;
-	buf_add(&look->own, &name, sizeof name);
+	buf_add(&look->own, word, sizeof *word);
 	return true;
+}
+
+/* Copies the names that is_own recorded to the result. */
+static void list_own(struct look *look)
+{
+	const struct word *own = (const struct word *)(const void *)look->own.data;
+	struct python_dependencies *out = &look->found;
+	size_t used = 0;
+
+	for (size_t i = 0; i < look->own.length / sizeof *own; i++) {
+		if (own[i].span.length + 2 > sizeof out->own_attributes - used) {
+			found(look, ACCESS_OUTSIDE, &own[i], "so many attributes");
+			return;
+		}
+		used += (size_t)sprintf(out->own_attributes + used, "%s%.*s", used > 0 ? " " : "", (int)own[i].span.length,
+					own[i].span.text);
+	}
 }
 
 /* Checks the names after a module: `.name` and any further `.name`. Returns the word after the last checked name. */
@@ -396,7 +415,7 @@ static void look_attribute(struct look *look, const struct word *word)
 		      word, "'.format' on a string that is not a plain literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
-	else if (look->found.access != ACCESS_OUTSIDE && !is_plain(word->span) && !is_own(look, word->span))
+	else if (look->found.access != ACCESS_OUTSIDE && !is_plain(word->span) && !is_own(look, word))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
@@ -704,6 +723,7 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		look_at(&look); /* finds the names of all modules, because a function may use a module that is imported below it */
 		look.found = (struct python_dependencies){.access = ACCESS_NOTHING};
 		look_at(&look);
+		list_own(&look);
 	} else {
 		look.found = (struct python_dependencies){.access = ACCESS_OUTSIDE,
 							  .what = "code that reftest cannot parse",

@@ -25,6 +25,11 @@ struct python_dependencies {
 	 * of code that contains such a word may differ between runs or between machines. */
 	char unsteady[128];
 	int unsteady_line;
+	/* The names of the attributes that were accepted only because the text gives its own objects attributes with these
+	 * names; separated by spaces. The code must not run with objects of Python or torch that have an attribute with one
+	 * of these names: it could access anything through this attribute. The list is complete unless `access` is
+	 * ACCESS_OUTSIDE. */
+	char own_attributes[2048];
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);
