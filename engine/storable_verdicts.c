@@ -31,7 +31,8 @@ const char *storable_reference(const struct definition *definition, bool with_in
 	return storable_text(definition, "init", definition->init, strlen(definition->init), arena);
 }
 
-const char *storable_attributes(const struct definition *definition, const char *text, size_t length, struct arena *arena)
+const char *storable_attributes(const struct definition *definition, const char *text, size_t length,
+				struct arena *arena)
 {
 	struct python_dependencies words =
 	    python_dependencies_besides(text, length, definition->reads, definition->read_count);

@@ -26,7 +26,8 @@ const char *storable_reference(const struct definition *definition, bool with_in
 
 /* Returns the names of the attributes that storable_reference accepts only because the text gives its own objects these
  * attributes (python_dependencies.own_attributes), allocated in `arena`, or NULL if there are none. */
-const char *storable_attributes(const struct definition *definition, const char *text, size_t length, struct arena *arena);
+const char *storable_attributes(const struct definition *definition, const char *text, size_t length,
+				struct arena *arena);
 
 /* Does the same for all source files of a ground truth. */
 const char *storable_program_attributes(const struct truth_program *program, struct arena *arena);

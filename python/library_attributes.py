@@ -19,8 +19,8 @@ def import_late_modules():
 
 def first_shared(names):
     """Returns the first of the names that is an attribute of a class in this process, or None. In the body of a class,
-    Python puts _CLASS before a name such as `__x`. Code can give its classes any names, so the attribute _CLASS__x counts
-    as `__x`, too."""
+    Python puts _CLASS before a name such as `__x`. Code can give its classes any names, so the attribute _CLASS__x also
+    counts as `__x`."""
     if not names:
         return None
     spaces = [dictionary_of(each) for each in classes()]
