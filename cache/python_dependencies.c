@@ -1,11 +1,12 @@
-/* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
+/* python_dependencies - looks up each name of a Python text in lists of known names.
  *
  * Python code can access a value only through a name, an attribute or an import, or through a name that it computes at
  * run time. Therefore:
  *   - a name that the text does not bind must be a builtin of Python, and must not be in names_outside, the list of
  *     builtins that open files or reach objects by a computed name;
  *   - an attribute must be in names_plain, or the text itself must give its objects an attribute with the same spelling.
- *     Some attributes are rejected in any case;
+ *     The runner then checks that no class of Python or torch has an attribute with this spelling
+ *     (python/library_attributes.py). Some attributes are rejected in any case;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
@@ -18,11 +19,7 @@
  *     process to process;
  *   - an `except` that can catch a lack of memory is not allowed, because the free memory differs from run to run.
  * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
- * reference runs again each time.
- *
- * The tokeniser of this file is more lenient than the tokeniser of python_normal_form. It may find other tokens than
- * Python's tokeniser does, but it must find every name that the tokeniser of any Python version finds. If the tokeniser
- * may miss a name of a text, the result for this text is ACCESS_OUTSIDE. */
+ * reference runs again each time. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -31,39 +28,17 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "cache/python_names.h"
+#include "cache/python_own_attributes.h"
+#include "cache/python_words.h"
 
-enum { MODULES_MAX = 32, NESTED_MAX = 4, LOOKAHEAD = 4 };
-
-enum kind { WORD_END, WORD_LINE, WORD_NAME, WORD_STRING, WORD_NUMBER, WORD_OP };
-
-struct span {
-	const char *text;
-	size_t length;
-};
-
-struct word {
-	enum kind kind;
-	struct span span; /* the text of the word; each character of an operator is a word of its own */
-	int line;
-	bool plain; /* the word is a string without a prefix and without escapes */
-};
-
-struct lexer {
-	const char *at, *end;
-	/* depth: number of open brackets; the end of a line inside brackets does not end a statement. */
-	int line, depth;
-	int nested;      /* number of enclosing f-strings */
-	struct buf out;  /* struct word … */
-};
+enum { MODULES_MAX = 32 };
 
 struct look {
-	const struct word *words; /* the last word is WORD_END */
-	const char *source;       /* the whole text */
+	const struct python_words *words;
 	struct span modules[MODULES_MAX];
 	int module_count;
-	struct buf own;           /* struct span …: names of attributes that the text gives to its objects */
+	struct buf own;           /* struct word …: the first use of each attribute that the text gives to its objects */
 	const char *const *files; /* the files that the code may open for reading */
 	int file_count;
 	struct python_dependencies found;
@@ -76,8 +51,8 @@ struct look {
 /* Modules that a reference may import if its verdict is to be stored. All these modules are part of Python or of torch.
  * In each of these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
-    "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
-    "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
+    "__future__", "abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum",
+    "fractions", "functools", "heapq", "itertools", "math", "numbers", "operator", "random", "torch", "typing",
 };
 
 /* Modules that read the clock or the name of the machine. functions_unsteady contains functions of the module os whose
@@ -87,8 +62,8 @@ static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", 
 
 /* Names that are modules if they follow the name of another module and a dot. */
 static const char *const submodules[] = {
-    "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
-    "special",
+    "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn",
+    "random", "special",
 };
 
 /* Names that are modules if they follow the name of another module and a dot. Elsewhere, these names are functions or
@@ -98,8 +73,8 @@ static const char *const modules_elsewhere[] = {"copy", "cpu", "func", "grad"};
 /* Builtins that open a file, reach an object by a name computed at run time, or return the address of an object. The
  * list is for Python 3.14; later versions may add such builtins. */
 static const char *const names_outside[] = {
-    "ascii", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "hash", "help", "id", "locals",
-    "open", "repr", "setattr", "vars",
+    "ascii", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "hash", "help", "id",
+    "locals", "open", "repr", "setattr", "vars",
 };
 
 /* Exceptions that an `except` may catch. None of them, and no class that is derived from one of them, is raised because
@@ -112,16 +87,19 @@ static const char *const exceptions_plain[] = {
 
 /* Attributes that are rejected even if the text itself binds the same name. For example, `obj` of an AttributeError may
  * be a module, Enum._convert_ reads the module that a string names, `_cdata` of a tensor is an address, and the seed() of
- * any generator is a random number of the operating system. */
+ * any generator is a random number of the operating system. The runner also rejects most of these names, because classes
+ * of Python or torch have them; this list does not depend on the classes that are loaded. */
 static const char *const attributes_outside[] = {
     "SystemRandom", "_cdata", "_convert_", "_evaluate", "_hash", "cell_contents", "ctypes", "elapsed_time", "f_back",
-    "f_builtins", "f_globals", "f_locals", "fdel", "fget", "format_map", "fromfile", "fset", "load", "numpy", "obj", "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
+    "f_builtins", "f_globals", "f_locals", "fdel", "fget", "format_map", "fromfile", "fset", "load", "numpy", "obj",
+    "os", "record_event", "save", "seed", "sys", "tb_next", "tofile",
 };
 
 /* Attributes that are rejected like attributes_outside if they contain one of these parts. Tensors and their storages
  * have many such attributes (_typed_storage, _new_shared_filename_cpu). */
-static const char *const parts_outside[] = {"_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage", "weak_ref",
-						"weakref"};
+static const char *const parts_outside[] = {
+    "_file", "data_ptr", "file_", "is_shared", "share_", "shared_", "storage", "weak_ref", "weakref",
+};
 
 /* A dataclass executes code that contains the names of its fields. A text that uses `dataclass` could change these names
  * by these attributes and builtins. */
@@ -145,24 +123,20 @@ static const char *const names_itself[] = {
  * getsourcelines, torch.compiler, _jit_internal, gi_code or co_lines. After a dot, such a name counts as ACCESS_OUTSIDE,
  * because a frame leads to all builtins, and a changed code object can use names that the text does not contain. */
 static const char *const parts_itself[] = {
-    "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
+    "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno",
+    "traceback", "triton",
 };
 
 /* Names with two underscores on each side. The names in dunders_plain do not reveal the source of the code; the names
  * in dunders_itself do. Every other name with two underscores on each side counts as ACCESS_OUTSIDE. */
 static const char *const dunders_plain[] = {
-    "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
-    "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
+    "__add__", "__all__", "__call__", "__contains__", "__eq__", "__future__", "__getitem__", "__init__", "__iter__",
+    "__len__", "__main__", "__mul__", "__name__", "__neg__", "__next__", "__post_init__", "__radd__", "__rmul__",
     "__setitem__", "__sub__", "__version__",
 };
 static const char *const dunders_itself[] = {
     "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
 };
-
-static bool span_is(struct span span, const char *word)
-{
-	return strlen(word) == span.length && memcmp(word, span.text, span.length) == 0;
-}
 
 static bool among(struct span span, const char *const *words, size_t count)
 {
@@ -212,261 +186,6 @@ static enum python_access access_of_any(struct span name)
 	return AMONG(name, names_itself) || HAS_PART(name, parts_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
 }
 
-/* ---- cutting ---- */
-
-static bool is_name_start(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_name(char c)
-{
-	return is_name_start(c) || is_digit(c);
-}
-
-static bool is_quote(char c)
-{
-	return c == '\'' || c == '"';
-}
-
-static char peek(const struct lexer *l, size_t ahead)
-{
-	return ahead < (size_t)(l->end - l->at) ? l->at[ahead] : '\0';
-}
-
-static void add(struct lexer *l, enum kind kind, const char *from, size_t length, int line, bool plain)
-{
-	struct word word = {kind, {from, length}, line, plain};
-
-	buf_add(&l->out, &word, sizeof word);
-}
-
-static bool cut(struct lexer *l);
-
-/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. Adds a "(" before
- * the first word of the field and a ")" after its last word, to separate these words from the code around the f-string.
- * Returns false if the f-string does not end, or if quotes inside the field may end the f-string. */
-static bool cut_braces(struct lexer *l, char quote)
-{
-	int depth = 0;
-	const char *start = ++l->at, *code_end = NULL;
-
-	for (;; l->at++) {
-		char c = peek(l, 0);
-
-		if (c == '\0' || c == quote || c == '\\' || c == '#')
-			return false;
-		if (depth == 0 && (c == '}' || c == ':' || (c == '!' && peek(l, 1) != '='))) {
-			code_end = l->at;
-			break;
-		}
-		/* A quote that differs from the quote of the f-string begins a nested string, which ends at the next
-		 * such quote. */
-		if (is_quote(c)) {
-			for (l->at++; peek(l, 0) != c; l->at++)
-				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
-					return false;
-		} else if (c == '(' || c == '[' || c == '{') {
-			depth++;
-		} else if (c == ')' || c == ']' || c == '}') {
-			if (depth-- == 0)
-				return false;
-		}
-	}
-	struct lexer inner = {.at = start, .end = code_end, .line = l->line, .depth = 1, .nested = l->nested + 1, .out = l->out};
-
-	add(&inner, WORD_OP, "(", 1, l->line, false);
-	bool good = cut(&inner);
-
-	add(&inner, WORD_OP, ")", 1, l->line, false);
-	l->out = inner.out;
-	/* Skips the rest of the field, up to the closing brace: the conversion after `!` and the format after the
-	 * colon. */
-	for (bool format = true; good && format; l->at++) {
-		char c = peek(l, 0);
-
-		if (c == '\0' || c == quote || c == '\n' || c == '\\')
-			return false;
-		if (c == '{') {
-			good = cut_braces(l, quote);
-			l->at--;
-		}
-		format = c != '}';
-	}
-	return good;
-}
-
-static bool at_closing(const struct lexer *l, char quote, bool triple)
-{
-	return peek(l, 0) == quote && (!triple || (peek(l, 1) == quote && peek(l, 2) == quote));
-}
-
-/* Reads a string whose prefix is the `prefix` characters before l->at. */
-static bool cut_string(struct lexer *l, size_t prefix)
-{
-	const char *start = l->at - prefix;
-	char quote = *l->at;
-	bool triple = peek(l, 1) == quote && peek(l, 2) == quote, braces = false, escapes = false;
-	int line = l->line;
-	struct lexer inner = {.line = l->line, .nested = l->nested};
-
-	if (prefix > 2 || l->nested > NESTED_MAX)
-		return false;
-	for (size_t i = 0; i < prefix; i++) {
-		char letter = (char)(start[i] | 0x20);
-
-		if (strchr("rbuft", letter) == NULL)
-			return false;
-		braces = braces || letter == 'f' || letter == 't';
-	}
-	l->at += triple ? 3 : 1;
-	while (!at_closing(l, quote, triple)) {
-		char c = peek(l, 0);
-
-		if (l->at == l->end || c == '\0' || (c == '\n' && !triple))
-			goto uncertain;
-		if (c == '\\') {
-			escapes = true;
-			if (braces && (peek(l, 1) == '{' || peek(l, 1) == 'N'))
-				goto uncertain;
-			l->line += peek(l, 1) == '\n';
-			l->at += l->end - l->at > 1 ? 2 : 1;
-		} else if (braces && c == '{' && peek(l, 1) != '{') {
-			inner.at = l->at;
-			inner.end = l->end;
-			inner.line = l->line;
-			if (!cut_braces(&inner, quote))
-				goto uncertain;
-			l->at = inner.at;
-		} else {
-			l->line += c == '\n';
-			l->at += braces && (c == '{' || c == '}') && peek(l, 1) == c ? 2 : 1;
-		}
-	}
-	l->at += triple ? 3 : 1;
-	add(l, WORD_STRING, start, (size_t)(l->at - start), line, prefix == 0 && !escapes);
-	if (inner.out.length > 0)
-		buf_add(&l->out, inner.out.data, inner.out.length);
-	buf_free(&inner.out);
-	return true;
-uncertain:
-	buf_free(&inner.out);
-	return false;
-}
-
-static bool cut_name(struct lexer *l)
-{
-	const char *start = l->at;
-
-	while (is_name(peek(l, 0)))
-		l->at++;
-	if (is_quote(peek(l, 0)))
-		return cut_string(l, (size_t)(l->at - start));
-	add(l, WORD_NAME, start, (size_t)(l->at - start), l->line, false);
-	return (unsigned char)peek(l, 0) < 0x80;
-}
-
-static void skip_digits(struct lexer *l)
-{
-	while (is_digit(peek(l, 0)) || peek(l, 0) == '_')
-		l->at++;
-}
-
-/* Skips a number such as 1, 1.5 or 1e-5. Of 0x1f and 2j, skips only 0 and 2; x1f and j then count as names. */
-static void cut_number(struct lexer *l)
-{
-	const char *start = l->at;
-
-	skip_digits(l);
-	if (peek(l, 0) == '.') {
-		l->at++;
-		skip_digits(l);
-	}
-	if ((peek(l, 0) | 0x20) == 'e' && (is_digit(peek(l, 1)) || ((peek(l, 1) == '-' || peek(l, 1) == '+') && is_digit(peek(l, 2))))) {
-		l->at += 2;
-		skip_digits(l);
-	}
-	add(l, WORD_NUMBER, start, (size_t)(l->at - start), l->line, false);
-}
-
-static void cut_newline(struct lexer *l)
-{
-	if (l->depth == 0)
-		add(l, WORD_LINE, l->at, 1, l->line, false);
-	l->line++;
-	l->at++;
-}
-
-static void cut_operator(struct lexer *l)
-{
-	char c = *l->at;
-
-	l->depth += c == '(' || c == '[' || c == '{';
-	l->depth -= (c == ')' || c == ']' || c == '}') && l->depth > 0;
-	add(l, WORD_OP, l->at, 1, l->line, false);
-	l->at++;
-}
-
-/* Returns true at the first character of a logical line, apart from spaces. */
-static bool at_line_start(const struct lexer *l)
-{
-	const struct word *next = (const struct word *)(const void *)(l->out.data + l->out.length);
-
-	return l->out.length == 0 || next[-1].kind == WORD_LINE;
-}
-
-/* Skips a backslash at the end of a line. A line must not begin with a backslash: its indentation would be uncertain. */
-static bool cut_continuation(struct lexer *l)
-{
-	if (at_line_start(l))
-		return false;
-	l->at += peek(l, 1) == '\r' ? 2 : 1;
-	if (peek(l, 0) != '\n')
-		return false;
-	l->line++;
-	l->at++;
-	return true;
-}
-
-/* Divides a text into words. Rejects form feeds and carriage returns without a newline, because Python ends an
- * indentation or a line there. */
-static bool cut(struct lexer *l)
-{
-	while (l->at < l->end) {
-		char c = *l->at;
-
-		if (c == '\0' || c == '\f' || (unsigned char)c >= 0x80 || (c == '\r' && peek(l, 1) != '\n'))
-			return false;
-		if (c == '#') {
-			while (l->at < l->end && *l->at != '\n' && *l->at != '\r')
-				l->at++;
-		} else if (c == '\n') {
-			cut_newline(l);
-		} else if (c == ' ' || c == '\t' || c == '\r') {
-			l->at++;
-		} else if (c == '\\') {
-			if (!cut_continuation(l))
-				return false;
-		} else if (is_quote(c)) {
-			if (!cut_string(l, 0))
-				return false;
-		} else if (is_name_start(c)) {
-			if (!cut_name(l))
-				return false;
-		} else if (is_digit(c)) {
-			cut_number(l);
-		} else {
-			cut_operator(l);
-		}
-	}
-	return true;
-}
-
 /* ---- looking ---- */
 
 static void found(struct look *look, enum python_access access, const struct word *word, const char *what)
@@ -484,21 +203,6 @@ static void found_word(struct look *look, enum python_access access, const struc
 
 	snprintf(what, sizeof what, "'%s%.*s'", before, (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
 	found(look, access, word, what);
-}
-
-static bool is_op(const struct word *word, char c)
-{
-	return word->kind == WORD_OP && *word->span.text == c;
-}
-
-static bool is_word(const struct word *word, const char *name)
-{
-	return word->kind == WORD_NAME && span_is(word->span, name);
-}
-
-static bool behind_dot(const struct look *look, const struct word *word)
-{
-	return word > look->words && is_op(word - 1, '.') && !(word - 1 > look->words && is_op(word - 2, '.'));
 }
 
 static bool is_module(const struct look *look, struct span name)
@@ -527,47 +231,6 @@ static void note_unsteady(struct look *look, const struct word *word, const char
 	look->found.unsteady_line = word->line;
 	snprintf(look->found.unsteady, sizeof look->found.unsteady, "'%s%.*s'", before,
 		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
-}
-
-/* Returns the number of characters before `word` in its line. */
-static ptrdiff_t indentation(const struct look *look, const struct word *word)
-{
-	const char *at = word->span.text;
-
-	while (at > look->source && at[-1] != '\n')
-		at--;
-	return word->span.text - at;
-}
-
-/* Returns the first word of the logical line that contains `word`. */
-static const struct word *line_of(const struct look *look, const struct word *word)
-{
-	while (word > look->words && word[-1].kind != WORD_LINE)
-		word--;
-	return word;
-}
-
-static bool defines_function(const struct word *word)
-{
-	return is_word(word, "def") || (is_word(word, "async") && is_word(word + 1, "def"));
-}
-
-/* Returns whether `word` belongs to the body of a class, and not to a function in this body. The body may be in the same
- * line as `class`. The keyword and the name of a `def` or `class` belong to the block around it. */
-static bool in_class(const struct look *look, const struct word *word)
-{
-	const struct word *line = line_of(look, word);
-	ptrdiff_t inside = indentation(look, line) + (word > line + 1 + is_word(line, "async"));
-
-	for (;; line = line_of(look, line - 1)) {
-		if (line->kind != WORD_LINE && indentation(look, line) < inside) {
-			inside = indentation(look, line);
-			if (is_word(line, "class") || defines_function(line))
-				return is_word(line, "class");
-		}
-		if (line == look->words)
-			return false;
-	}
 }
 
 /* Checks whether the name a.b.c after `import` or `from` is the name of a known module. Returns the word that follows
@@ -635,90 +298,36 @@ static const struct word *look_from(struct look *look, const struct word *word)
 	return word;
 }
 
-/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
- * `raise … from`. */
-static bool begins_statement(const struct look *look, const struct word *word)
+/* Returns whether the text gives its objects an attribute with the name of `word`, and records such a name. Searches the
+ * text only once for each of these names. */
+static bool is_own(struct look *look, const struct word *word)
 {
-	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
-}
-
-static bool same_name(const struct word *word, struct span name)
-{
-	return word->kind == WORD_NAME && word->span.length == name.length && memcmp(word->span.text, name.text, name.length) == 0;
-}
-
-/* Returns whether `word` may stand among the targets of an assignment such as `self.a, self.b = 1, 2`. */
-static bool in_targets(const struct word *word)
-{
-	return word->kind == WORD_NAME || is_op(word, '.') || is_op(word, ',');
-}
-
-/* Returns whether the attribute `word` is a target of an assignment, or has a type in a statement such as
- * `self.a: int = 1`. */
-static bool is_assigned(const struct look *look, const struct word *word)
-{
-	const struct word *from = word, *to = word + 1;
-
-	while (!begins_statement(look, from) && in_targets(from - 1))
-		from--;
-	if (is_op(to, ':') && from + 2 == word)
-		return begins_statement(look, from);
-	if (is_op(to, '=') && !is_op(to + 1, '='))
-		return true;
-	while (in_targets(to))
-		to++;
-	return begins_statement(look, from) && is_op(to, '=') && !is_op(to + 1, '=');
-}
-
-/* Returns whether `word`, which does not follow a dot, is a name that the body of a class defines. */
-static bool is_member(const struct look *look, const struct word *word)
-{
-	if (word == look->words || !in_class(look, word))
-		return false;
-	return is_word(word - 1, "def") || is_word(word - 1, "class") ||
-	       (begins_statement(look, word) && (is_op(word + 1, ':') || (is_op(word + 1, '=') && !is_op(word + 2, '='))));
-}
-
-/* Returns whether `name` is one of the names in the string `word`. */
-static bool string_has_name(const struct word *word, struct span name)
-{
-	const char *at = word->span.text, *end = at + word->span.length;
-
-	for (; (at = memmem(at, (size_t)(end - at), name.text, name.length)) != NULL; at++)
-		if (!is_name(at[-1]) && !is_name(at[name.length]))
-			return true;
-	return false;
-}
-
-/* Returns whether the text gives an object of its own an attribute called `name`: it assigns to such an attribute, or
- * defines the name in the body of a class or in a call such as namedtuple("Point", ["x", "y"]). A variable or a function
- * with this name does not suffice. */
-static bool gives_own(const struct look *look, struct span name)
-{
-	bool fields = false; /* `word` is in a line after `namedtuple` */
-
-	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
-		fields = word->kind != WORD_LINE && (fields || is_word(word, "namedtuple") || is_word(word, "NamedTuple"));
-		if (fields && word->kind == WORD_STRING && string_has_name(word, name))
-			return true;
-		if (same_name(word, name) && (behind_dot(look, word) ? is_assigned(look, word) : is_member(look, word)))
-			return true;
-	}
-	return false;
-}
-
-/* Does the same as gives_own, but searches the text only once for each name that the text gives to its objects. */
-static bool is_own(struct look *look, struct span name)
-{
-	const struct span *own = (const struct span *)(const void *)look->own.data;
+	const struct word *own = (const struct word *)(const void *)look->own.data;
 
 	for (size_t i = 0; i < look->own.length / sizeof *own; i++)
-		if (own[i].length == name.length && memcmp(own[i].text, name.text, name.length) == 0)
+		if (same_name(&own[i], word->span))
 			return true;
-	if (!gives_own(look, name))
+	if (!gives_own_attribute(look->words, word->span))
 		return false;
-	buf_add(&look->own, &name, sizeof name);
+	buf_add(&look->own, word, sizeof *word);
 	return true;
+}
+
+/* Copies the names that is_own recorded to the result. */
+static void list_own(struct look *look)
+{
+	const struct word *own = (const struct word *)(const void *)look->own.data;
+	struct python_dependencies *out = &look->found;
+	size_t used = 0;
+
+	for (size_t i = 0; i < look->own.length / sizeof *own; i++) {
+		if (own[i].span.length + 2 > sizeof out->own_attributes - used) {
+			found(look, ACCESS_OUTSIDE, &own[i], "so many attributes");
+			return;
+		}
+		used += (size_t)sprintf(out->own_attributes + used, "%s%.*s", used > 0 ? " " : "", (int)own[i].span.length,
+					own[i].span.text);
+	}
 }
 
 /* Checks the names after a module: `.name` and any further `.name`. Returns the word after the last checked name. */
@@ -775,7 +384,7 @@ static bool is_plain_format(struct span format)
 			continue;
 		const char *start = at + 1;
 
-		while (at + 1 < end && is_name(at[1]))
+		while (at + 1 < end && is_name_character(at[1]))
 			at++;
 		if (!is_plain((struct span){start, (size_t)(at + 1 - start)}))
 			return false;
@@ -787,7 +396,7 @@ static bool is_plain_format(struct span format)
  * the text of the whole string. */
 static bool is_one_literal(const struct look *look, const struct word *word)
 {
-	return word->kind == WORD_STRING && word->plain && (word == look->words || word[-1].kind != WORD_STRING);
+	return word->kind == WORD_STRING && word->plain && (word == look->words->first || word[-1].kind != WORD_STRING);
 }
 
 static void look_attribute(struct look *look, const struct word *word)
@@ -800,13 +409,13 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* str.format can read attributes that the format string names. */
 	else if (span_is(word->span, "format"))
-		found(look, word - 1 > look->words && is_one_literal(look, word - 2) && is_plain_format(word[-2].span)
+		found(look, word - 1 > look->words->first && is_one_literal(look, word - 2) && is_plain_format(word[-2].span)
 				? ACCESS_NOTHING
 				: ACCESS_OUTSIDE,
 		      word, "'.format' on a string that is not a plain literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
-	else if (look->found.access != ACCESS_OUTSIDE && !is_plain(word->span) && !is_own(look, word->span))
+	else if (look->found.access != ACCESS_OUTSIDE && !is_plain(word->span) && !is_own(look, word))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
@@ -870,8 +479,8 @@ static bool is_only_caught(const struct look *look, struct span name)
 {
 	bool caught = false; /* `word` is between `except` and its colon */
 
-	for (const struct word *word = look->words; word->kind != WORD_END; word++) {
-		const struct word *before = word > look->words ? word - 1 : NULL;
+	for (const struct word *word = look->words->first; word->kind != WORD_END; word++) {
+		const struct word *before = word > look->words->first ? word - 1 : NULL;
 
 		caught = is_word(word, "except") || (caught && !is_op(word, ':') && !is_word(word, "as"));
 		if (caught || !same_name(word, name))
@@ -908,7 +517,8 @@ static void look_finally(struct look *look, const struct word *word)
 	const struct word *finally = word++;
 
 	for (; word->kind != WORD_END; word++) {
-		if (word[-1].kind == WORD_LINE && word->kind != WORD_LINE && indentation(look, word) <= indentation(look, finally))
+		if (word[-1].kind == WORD_LINE && word->kind != WORD_LINE &&
+		    indentation(look->words, word) <= indentation(look->words, finally))
 			return;
 		if (is_word(word, "return") || is_word(word, "break") || is_word(word, "continue"))
 			found_word(look, ACCESS_OUTSIDE, finally, "");
@@ -945,7 +555,7 @@ static bool is_imported(const struct look *look, const struct word *word)
 {
 	const struct word *start = word;
 
-	while (!begins_statement(look, start))
+	while (!begins_statement(look->words, start))
 		start--;
 	return is_word(start, "from") && !is_word(word + 1, "as");
 }
@@ -954,10 +564,10 @@ static bool is_imported(const struct look *look, const struct word *word)
  * such as frozen=True. */
 static bool decorates_plain_class(const struct look *look, const struct word *word)
 {
-	ptrdiff_t before = behind_dot(look, word) ? 3 : 1;
+	ptrdiff_t before = behind_dot(look->words, word) ? 3 : 1;
 	const struct word *at = word + 1;
 
-	if (word - look->words < before || !is_op(word - before, '@') || !begins_statement(look, word - before))
+	if (word - look->words->first < before || !is_op(word - before, '@') || !begins_statement(look->words, word - before))
 		return false;
 	if (is_op(at, '(')) {
 		for (at++; at->kind == WORD_NAME && is_op(at + 1, '=') && at[2].kind == WORD_NAME; at += is_op(at, ','))
@@ -977,15 +587,15 @@ static void look_dataclasses(struct look *look)
 {
 	bool used = false;
 
-	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+	for (const struct word *word = look->words->first; word->kind != WORD_END; word++)
 		if (is_word(word, "dataclass")) {
 			bool plain = is_imported(look, word) || decorates_plain_class(look, word);
 
 			found_word(look, plain ? ACCESS_OWN_SOURCE : ACCESS_OUTSIDE, word, "");
 			used = true;
 		}
-	for (const struct word *word = look->words; used && word->kind != WORD_END; word++)
-		if (word->kind == WORD_NAME && (behind_dot(look, word) ? AMONG(word->span, attributes_beside_dataclass)
+	for (const struct word *word = look->words->first; used && word->kind != WORD_END; word++)
+		if (word->kind == WORD_NAME && (behind_dot(look->words, word) ? AMONG(word->span, attributes_beside_dataclass)
 								       : AMONG(word->span, names_beside_dataclass)))
 			found_word(look, ACCESS_OUTSIDE, word, "");
 }
@@ -1016,14 +626,14 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		look_finally(look, word);
 	if (span_is(word->span, "class"))
 		look_class(look, word);
-	if (span_is(word->span, "case") && begins_statement(look, word) && !is_op(word + 1, '='))
+	if (span_is(word->span, "case") && begins_statement(look->words, word) && !is_op(word + 1, '='))
 		look_case(look, word);
 
 	enum python_access access = access_of_any(word->span);
 
-	if (span_is(word->span, "import") || (span_is(word->span, "from") && begins_statement(look, word))) {
+	if (span_is(word->span, "import") || (span_is(word->span, "from") && begins_statement(look->words, word))) {
 		/* The module is an attribute of the class, and its attributes are not checked as those of a module. */
-		if (in_class(look, word))
+		if (in_class(look->words, word))
 			found(look, ACCESS_OUTSIDE, word, "an import in the body of a class");
 		return span_is(word->span, "import") ? look_import(look, word) : look_from(look, word);
 	}
@@ -1057,7 +667,7 @@ static void look_string(struct look *look, const struct word *word)
 	for (const char *at = word->span.text; at < end;) {
 		const char *start = at;
 
-		while (at < end && is_name(*at))
+		while (at < end && is_name_character(*at))
 			at++;
 		struct span name = {start, (size_t)(at - start)};
 
@@ -1081,7 +691,7 @@ static void look_at(struct look *look)
 	bool begins = true; /* `word` is the first word of a line */
 
 	look_dataclasses(look);
-	for (const struct word *word = look->words; word->kind != WORD_END;) {
+	for (const struct word *word = look->words->first; word->kind != WORD_END;) {
 		const struct word *idle = begins ? only_strings(word) : NULL;
 
 		begins = word->kind == WORD_LINE;
@@ -1091,7 +701,7 @@ static void look_at(struct look *look)
 			look_string(look, word++);
 		} else if (word->kind != WORD_NAME) {
 			word++;
-		} else if (behind_dot(look, word)) {
+		} else if (behind_dot(look->words, word)) {
 			look_attribute(look, word++);
 		} else {
 			word = look_name(look, word);
@@ -1106,22 +716,20 @@ struct python_dependencies python_dependencies(const char *source, size_t length
 
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count)
 {
-	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
-	struct look look = {.source = source, .files = files, .file_count = count, .found.access = ACCESS_NOTHING};
-	struct python_dependencies words;
+	struct python_words words;
+	struct look look = {.words = &words, .files = files, .file_count = count, .found.access = ACCESS_NOTHING};
 
-	if (cut(&lexer)) {
-		for (int i = 0; i < LOOKAHEAD; i++)
-			add(&lexer, WORD_END, lexer.end, 0, lexer.line, false);
-		look.words = (const struct word *)(const void *)lexer.out.data;
+	if (python_words_read(&words, source, length)) {
 		look_at(&look); /* finds the names of all modules, because a function may use a module that is imported below it */
 		look.found = (struct python_dependencies){.access = ACCESS_NOTHING};
 		look_at(&look);
-		words = look.found;
-		buf_free(&look.own);
+		list_own(&look);
 	} else {
-		words = (struct python_dependencies){ACCESS_OUTSIDE, "code that reftest cannot parse", lexer.line, "", 0};
+		look.found = (struct python_dependencies){.access = ACCESS_OUTSIDE,
+							  .what = "code that reftest cannot parse",
+							  .line = words.last_line};
 	}
-	buf_free(&lexer.out);
-	return words;
+	buf_free(&look.own);
+	python_words_free(&words);
+	return look.found;
 }

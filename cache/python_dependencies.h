@@ -1,4 +1,4 @@
-/* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
+/* python_dependencies - determines from the words of a Python text what the code can access.
  *
  * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
  * docstrings? If so, its comments, line breaks and docstrings are part of the fingerprint (cache/python_normal_form.h).
@@ -25,6 +25,11 @@ struct python_dependencies {
 	 * of code that contains such a word may differ between runs or between machines. */
 	char unsteady[128];
 	int unsteady_line;
+	/* The names of the attributes that were accepted only because the text gives its own objects attributes with these
+	 * names; separated by spaces. The code must not run with objects of Python or torch that have an attribute with one
+	 * of these names: it could access anything through this attribute. The list is complete unless `access` is
+	 * ACCESS_OUTSIDE. */
+	char own_attributes[2048];
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);

@@ -145,6 +145,15 @@ static void add_reads(struct result *result, struct task *task)
 	task->reads = reads;
 }
 
+/* Adds the names that the runner must not find in classes of Python or torch. */
+static void add_attributes(struct result *result, struct task *task)
+{
+	const struct definition *d = result->definition;
+
+	task->attributes = storable_attributes(d, d->reference, d->reference_length, &result->arena);
+	task->init_attributes = storable_attributes(d, d->init, strlen(d->init), &result->arena);
+}
+
 /* Adds the ground truths that are Python source in the dataset. */
 static void add_programs(struct result *result, struct task *task)
 {
@@ -156,6 +165,8 @@ static void add_programs(struct result *result, struct task *task)
 			programs[task->program_count++] = result->own_truths[i].program;
 	if (result->approved.truth.program.name != NULL)
 		programs[task->program_count++] = result->approved.truth.program;
+	for (int i = 0; i < task->program_count; i++)
+		programs[i].attributes = storable_program_attributes(&programs[i], &result->arena);
 	task->programs = programs;
 }
 
@@ -207,6 +218,7 @@ static int submit(struct result *result, const struct submission *more, struct e
 		return -1;
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
+	add_attributes(result, &task);
 	add_programs(result, &task);
 	task.program = candidate_of(result) != NULL ? &candidate_of(result)->program : NULL;
 	wait_for_runner(result);

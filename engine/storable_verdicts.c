@@ -31,6 +31,36 @@ const char *storable_reference(const struct definition *definition, bool with_in
 	return storable_text(definition, "init", definition->init, strlen(definition->init), arena);
 }
 
+const char *storable_attributes(const struct definition *definition, const char *text, size_t length,
+				struct arena *arena)
+{
+	struct python_dependencies words =
+	    python_dependencies_besides(text, length, definition->reads, definition->read_count);
+
+	return words.own_attributes[0] == '\0' ? NULL : arena_string(arena, words.own_attributes);
+}
+
+static void add_attributes(const char *text, struct buf *out)
+{
+	struct python_dependencies words = python_dependencies(text, strlen(text));
+
+	buf_printf(out, "%s%s", out->length > 0 && words.own_attributes[0] != '\0' ? " " : "", words.own_attributes);
+}
+
+const char *storable_program_attributes(const struct truth_program *program, struct arena *arena)
+{
+	struct buf all = {0};
+
+	if (program->source != NULL)
+		add_attributes(program->source, &all);
+	for (int i = 0; program->source == NULL && i < program->file_count; i++)
+		add_attributes(program->files[i].content, &all);
+	const char *out = all.length == 0 ? NULL : arena_copy(arena, all.data, all.length);
+
+	buf_free(&all);
+	return out;
+}
+
 static const char *unsteady_text(const char *name, const char *text, size_t length, struct arena *arena)
 {
 	struct python_dependencies words = python_dependencies(text, length);

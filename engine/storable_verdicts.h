@@ -5,6 +5,9 @@
  *
  *   - the code of the reference contains nothing that may access more than its inputs and torch: storable_reference,
  *     before the run
+ *   - no class of Python or torch has one of the attributes that the code gives only to objects of its own:
+ *     storable_attributes; the runner checks this before it runs the code, and the engine learns it from
+ *     storable_reached
  *   - while the reference ran, it accessed nothing but its inputs and torch: storable_reached
  *   - no file changed during the run:                                            storable_after_run, storable_for_subject
  *   - the verdict's cause is not transient:            reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
@@ -14,11 +17,20 @@
 #define REFTEST_ENGINE_STORABLE_VERDICTS_H
 
 #include "engine/run_state.h"
+#include "workers/pool/task.h"
 
 /* Finds the first construct in the reference whose result may depend on more than the reference's text and inputs. If
  * `with_init` is true, also examines the code in `init`, which makes inputs. Returns a message about the construct,
  * allocated in `arena`, or NULL if there is none. */
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
+
+/* Returns the names of the attributes that storable_reference accepts only because the text gives its own objects these
+ * attributes (python_dependencies.own_attributes), allocated in `arena`, or NULL if there are none. */
+const char *storable_attributes(const struct definition *definition, const char *text, size_t length,
+				struct arena *arena);
+
+/* Does the same for all source files of a ground truth. */
+const char *storable_program_attributes(const struct truth_program *program, struct arena *arena);
 
 /* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
  * about this word, allocated in `arena`, or NULL if there is no such word. If there is such a word, the reference may

@@ -20,7 +20,7 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"file": path}, with a descriptor of the file's content, is sent for each file that the reference may read; the
   child does not answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
-  "kept"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
+  "kept", "attributes"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
   path of the source, for error messages. If the ground truth has several files, the message has, instead of the source,
   the fields that programs.py lists
 - <- {"stateless": whether}, before code of a reference runs: whether it keeps nothing between two calls (isolation.py)
@@ -65,6 +65,8 @@ The fields of these messages:
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted in arguments.py.
 - "warm_up" says how the warm-up of the child ended: "complete", "interrupted by a request", or "failed: " and why. It is
   null if the child had none.
+- "attributes", which may be absent, lists the names of attributes that no class of Python or torch may have, separated by
+  spaces: the code uses these attributes, and the engine has only found that the code gives them to objects of its own.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena. "memory_has_room" is
   false if the user has set a memory limit so small that unused holes in malloc's heap could take up much of it.
@@ -152,6 +154,7 @@ programs = beside("programs")
 latency = beside("latency")
 fitted = beside("arguments").fitted
 isolation, process_state = beside("isolation"), beside("process_state")
+library_attributes = beside("library_attributes")
 failures, sandbox, packages = beside("failures"), beside("sandbox"), beside("packages")
 # These modules need torch, so they are executed only when torch is imported. Their files are read and compiled here,
 # because the sandbox later hides this file's directory.
@@ -178,7 +181,8 @@ class Child:
         self.subject = "the reference"  # the name of the loaded code in messages
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
-        self.reached = None  # the first thing outside its process that the loaded code used: "opened /etc/hostname"
+        # The first thing that the loaded code may have used besides its inputs and torch: "opened /etc/hostname"
+        self.reached = None
         self.is_watched = False  # whether the audit hook that sets `reached` is installed
         self.warm_up = None  # how the warm-up ended: "complete", "interrupted …", or "failed: …"
         self.earlier = [[], []]  # outputs of the last two calls, kept alive so that their memory is not reused
@@ -333,6 +337,7 @@ class Child:
             self.begin_erasing()
             self.before = self.state()
         self.watch_reach()
+        self.look_for_attributes(message)
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
         if message.get("makes_inputs"):
@@ -367,6 +372,7 @@ class Child:
         self.own_modules = programs.modules_of(message["files"])
         programs.write_files(message["files"], self.solution)
         self.watch_reach()
+        self.look_for_attributes(message)
         if message["build"] == "none":
             found = programs.load_python(message, self.solution, self.filename)
         else:
@@ -481,6 +487,13 @@ class Child:
                 self.reached = "%s %s" % ("imported" if event == "import" else "opened", str(path)[:200])
 
         sys.addaudithook(on_event)
+
+    def look_for_attributes(self, message):
+        """Sets `reached` if a class of Python or torch has one of the attributes in the message "load". Call this before
+        the code runs, because the code could define classes, too."""
+        shared = library_attributes.first_shared(message.get("attributes", "").split())
+        if shared is not None:
+            self.reached = "used the attribute '%s', which objects of Python or torch also have" % shared
 
     def case(self, case):
         if self.arena is None or self.arena.id != case["arena"]["id"]:
@@ -914,6 +927,7 @@ def main():
     torch.set_num_threads(1)  # one thread, because no other thread may be running when this process forks
     exercises.exercise("cpu")
     exercises.exercise_library()
+    library_attributes.import_late_modules()
     rehearse()
     gc.collect()
     gc.freeze()

@@ -37,7 +37,8 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	base/dtype.* dataset/lfs_pointer.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/reference_environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/arguments.py python/exercises.py python/failures.py python/isolation.py python/latency.py
-	python/packages.py python/process_state.py python/programs.py python/sandbox.py python/tensors.py python/zygote.py'
+	python/library_attributes.py python/packages.py python/process_state.py python/programs.py python/sandbox.py
+	python/tensors.py python/zygote.py'
 # The patterns in for_checker also match these files, but CHECKER_DIGEST does not cover them, because an edit of these
 # files cannot change a verdict: they only measure time, or only write or send messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_seconds.* workers/protocol/channel.* workers/sandbox/containment.*

@@ -95,7 +95,7 @@ static void wrong_shapes_dtypes_and_numbers_of_outputs_are_reported(void **state
 	}
 }
 
-static void outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous(void **state)
+static void outputs_may_come_scaleb_list_or_dict_and_need_not_be_contiguous(void **state)
 {
 	static const char *const rights[] = {
 	    HEAD RUN "    return (y,)\n", HEAD RUN "    return [y]\n", HEAD RUN "    return {'output': y}\n",
@@ -124,6 +124,38 @@ static void an_output_may_be_an_input(void **state)
 	/* the reason is a wrong result, not a mutated input or an error */
 	expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL);
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
+}
+
+/* The runner gets the names of attributes that no class of Python or torch may have. It reports the first name that a class
+ * has, and forgets the report before the next reference. */
+static void attributes_of_classes_are_reported(void **state)
+{
+	static const struct {
+		const char *attributes, *reached;
+	} rows[] = {
+	    {"made_up_7 deleter", "it used the attribute 'deleter', which objects of Python or torch also have"},
+	    {"made_up_7", NULL},
+	    {"_backward_hooks", "it used the attribute '_backward_hooks', which objects of Python or torch also have"},
+	    {"scaleb", "it used the attribute 'scaleb', which objects of Python or torch also have"}, /* decimal */
+	    {"__chain_b", "it used the attribute '__chain_b', which objects of Python or torch also have"},
+	    {"made_up_7 __made_up_8", NULL},
+	    {"", NULL},
+	};
+	struct setting *setting = *state;
+	const struct job *jobs[] = {&rmsnorm};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct task task = {.name = "rmsnorm/rmsnorm_h64", .reference = CORRECT, .jobs = jobs, .job_count = 1,
+					  .attributes = rows[i].attributes};
+
+		pool_submit(setting->pool, &task);
+		struct pool_result result = next_result(setting->pool, &setting->arena);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		assert_int_equal(result.keep, rows[i].reached == NULL);
+		assert_string_equal(result.reached == NULL ? "nothing" : result.reached,
+				    rows[i].reached == NULL ? "nothing" : rows[i].reached);
+	}
 }
 
 /* Verifies the references of the next two tests. */
@@ -769,9 +801,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_nan_and_an_infinity_fail),
 	    cmocka_unit_test(a_claim_that_was_not_requested_is_ignored),
 	    cmocka_unit_test(wrong_shapes_dtypes_and_numbers_of_outputs_are_reported),
-	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
+	    cmocka_unit_test(outputs_may_come_scaleb_list_or_dict_and_need_not_be_contiguous),
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
+	    cmocka_unit_test(attributes_of_classes_are_reported),
 	    cmocka_unit_test(what_a_reference_uses_outside_its_process_is_reported),
 	    cmocka_unit_test(a_warm_runner_reports_what_its_reference_uses),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,49 @@ static void dataclasses_have_the_fields_of_their_text(void **state)
 	    "x.__annotations__[y] = int\n");
 }
 
+/* The list has the attributes that are accepted only because the text gives them to its objects, each once. */
+static void attributes_of_own_objects_are_listed(void **state)
+{
+	static const struct {
+		const char *source, *names;
+	} rows[] = {
+	    {"x = y.shape\n", ""},
+	    {"self.weight = 1\nx = self.weight\n", ""}, /* names_plain has `weight` */
+	    {"class A:\n  def f_1(self):\n    self.q_2 = self.f_1\n    return self.q_2 + self.shape\n", "q_2 f_1"},
+	    {"P = namedtuple('P', ['a_3', 'b_3'])\nx = p.b_3\n", "b_3"},
+	    {"class A:\n  def fgot(self): pass\nx = f'{p.fgot}'\n", "fgot"},
+	    {"class A:\n  def never_read(self): pass\n", ""},
+	    {"class A:\n  def f(self):\n    self.__p = 1\n", "__p"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct python_dependencies words = words_of(rows[i].source);
+
+		assert_int_not_equal(words.access, ACCESS_OUTSIDE);
+		assert_string_equal(words.own_attributes, rows[i].names);
+	}
+}
+
+/* If the list has no room for all names, the text counts as ACCESS_OUTSIDE. */
+static void a_list_of_attributes_that_is_too_long_is_outside(void **state)
+{
+	enum { NAMES = 300, LINE = 32, ROOM = sizeof((struct python_dependencies *)NULL)->own_attributes / LINE };
+	static char source[NAMES * LINE * 2];
+	size_t length = 0;
+
+	(void)state;
+	for (int i = 0; i < NAMES; i++) {
+		length += (size_t)snprintf(source + length, sizeof source - length, "a.x%0*d = 1\n", LINE - 2, i);
+		struct python_dependencies words = words_of(source);
+
+		/* each name has LINE - 1 letters, and a space or the final NUL follows it */
+		assert_int_equal(words.access, i < ROOM ? ACCESS_NOTHING : ACCESS_OUTSIDE);
+		assert_string_equal(words.what, i < ROOM ? "" : "so many attributes");
+		assert_int_equal(words.line, i < ROOM ? 0 : ROOM + 1);
+	}
+}
+
 static void the_reason_has_its_line(void **state)
 {
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
@@ -295,6 +339,8 @@ int main(void)
 	    cmocka_unit_test(an_import_in_the_body_of_a_class_makes_the_module_a_value),
 	    cmocka_unit_test(only_attributes_of_own_objects_are_own),
 	    cmocka_unit_test(dataclasses_have_the_fields_of_their_text),
+	    cmocka_unit_test(attributes_of_own_objects_are_listed),
+	    cmocka_unit_test(a_list_of_attributes_that_is_too_long_is_outside),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
 	    cmocka_unit_test(what_reads_the_clock_is_reported),

@@ -94,6 +94,25 @@ static void a_reference_that_depends_on_more_is_named(void **state)
 	arena_free(&arena);
 }
 
+/* The attributes of all files of a ground truth are listed, and texts without such attributes have no list. */
+static void attributes_that_only_the_text_gives_are_listed(void **state)
+{
+	static const struct definition definition = {0};
+	static const char one[] = "a.x_1 = 1\n", none[] = "a.shape\n";
+	static const struct program_file files[] = {{"a.py", one}, {"b.py", none}, {"c.py", "a.x_2 = 1\na.x_3 = 1\n"}};
+	const struct truth_program text = {.source = one}, program = {.files = files, .file_count = 3},
+				   without = {.files = &files[1], .file_count = 1};
+	struct arena arena = {0};
+
+	(void)state;
+	assert_string_equal(storable_attributes(&definition, one, sizeof one - 1, &arena), "x_1");
+	assert_null(storable_attributes(&definition, none, sizeof none - 1, &arena));
+	assert_string_equal(storable_program_attributes(&text, &arena), "x_1");
+	assert_string_equal(storable_program_attributes(&program, &arena), "x_1 x_2 x_3");
+	assert_null(storable_program_attributes(&without, &arena));
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +121,7 @@ int main(void)
 	    cmocka_unit_test(after_a_change_no_new_verdict_is_stored),
 	    cmocka_unit_test(a_tensor_file_that_was_restored_counts_as_changed),
 	    cmocka_unit_test(a_reference_that_depends_on_more_is_named),
+	    cmocka_unit_test(attributes_that_only_the_text_gives_are_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

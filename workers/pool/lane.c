@@ -200,6 +200,14 @@ void lane_write_limits(const struct pool_shared *shared, const struct task *task
 		   memory_limit_has_room(memory) ? "true" : "false", (long long)processor_time(shared, task));
 }
 
+void lane_write_attributes(const char *attributes, struct buf *out)
+{
+	if (attributes == NULL)
+		return;
+	buf_text(out, ",\"attributes\":");
+	buf_json_string(out, attributes);
+}
+
 static void write_load(const struct pool_shared *shared, const struct task *task, const struct truth_program *truth,
 		       int64_t memory, bool kept, struct buf *out)
 {
@@ -220,6 +228,7 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 			     : d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
 		lane_write_fitting(d, out);
+	lane_write_attributes(truth != NULL ? truth->attributes : task->attributes, out);
 	lane_write_limits(shared, task, memory, out);
 	buf_text(out, kept ? ",\"kept\":true}" : "}");
 }

@@ -36,6 +36,8 @@ int lane_send_reads(const struct task *task, struct child *child, struct err *er
  * from the inputs of the definition (definition_fits_arguments): it lists the parameters to which no case passes a
  * value, and names the parameter that gets each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
+/* Writes the member "attributes" of a message "load", unless `attributes` (see struct task) is NULL. */
+void lane_write_attributes(const char *attributes, struct buf *out);
 /* Returns the text that a child printed, or NULL if it printed nothing. The caller frees the text. */
 char *lane_printed(struct child *child);
 /* Returns the deadline of a case that starts now. */

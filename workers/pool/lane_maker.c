@@ -69,6 +69,7 @@ static void write_load(const struct pool_shared *shared, const struct task *task
 	buf_text(out, ",\"entry_point\":");
 	buf_json_string(out, code->function);
 	lane_write_fitting(d, out);
+	lane_write_attributes(code->kind == INPUT_CODE_INIT ? task->init_attributes : task->attributes, out);
 	lane_write_limits(shared, task, memory, out);
 	buf_printf(out, ",\"makes_inputs\":\"%s\"}", code->kind == INPUT_CODE_INIT ? "init" : "reference");
 }

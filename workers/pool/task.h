@@ -32,13 +32,14 @@ enum program_outputs {
 	OUTPUTS_WRITTEN  /* the program writes its outputs to tensors that it gets after its inputs */
 };
 
-/* The program of a ground truth, which runs in a runner of its own. */
+/* The program of a ground truth, which runs in a runner of its own. For `attributes`, see struct task. */
 struct truth_program {
 	const char *name;        /* the name, as in job.truths */
 	const char *path;        /* the path in messages and tracebacks */
 	const char *source;      /* the source code, if the program is a single file whose function gets its inputs by
 				  * name; else NULL */
 	const char *entry_point; /* the function that is called */
+	const char *attributes;
 	/* If `source` is NULL, the function gets its inputs by position, and the following members are set. */
 	const struct program_file *files;
 	int file_count;
@@ -47,11 +48,15 @@ struct truth_program {
 	enum program_outputs outputs;
 };
 
-/* `reference`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid until pool_next has returned the
- * task's last result. */
+/* `reference`, `attributes`, `init_attributes`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid
+ * until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* the name "op_type/name", for messages */
 	const char *reference;
+	/* The names of attributes that the code may only use if no class of Python or torch has an attribute with this
+	 * name; separated by spaces. If a class has one, pool_result.reached says so. NULL: there are no such names. */
+	const char *attributes;      /* of the reference */
+	const char *init_attributes; /* of the definition's code in `init` */
 	const struct truth_program *program; /* a program that runs instead of the reference; NULL: the reference
 					      * runs */
 	const struct definition *definition; /* tells how the reference is called; NULL: run() gets every input by
