@@ -182,9 +182,10 @@ def binds(node):
 
 
 def is_context(node):
-    """Returns true for a decorator such as `torch.no_grad()`."""
+    """Returns true for a decorator such as `torch.no_grad()`. With a function as its argument, `torch.no_grad` calls this
+    function, whose result may keep something."""
     return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTEXTS and
-            not binds(node))
+            all(isinstance(value, ast.Constant) for value in node.args + [keyword.value for keyword in node.keywords]))
 
 
 def is_constant(node):

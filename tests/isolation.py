@@ -164,11 +164,13 @@ KEEPS = {
     "a list of a result's annotation": HEAD + "def note(x) -> (seen := []): return x\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
     "a list of a constant's annotation": HEAD + "ONE: (seen := []) = 1\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
     "a list of a decorator": HEAD + "@torch.inference_mode((seen := []) is not None)\ndef note(x): return x\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list of the function that a decorator calls":
+        HEAD + "def make(function):\n    seen = []\n    return lambda x: seen.append(x)\n@torch.no_grad(make)\ndef run(x):\n    return x\n",
     "a lambda's default": HEAD + "run = lambda x, seen=[]: seen.append(1)\n",
 }
 STATELESS = {
     "constants": HEAD + "EPS = -1e-6 * 2\nPAIR: tuple = (1, 'a')\nKIND = torch.float32\nROOT = math.sqrt(2)\n"
-                 + "@torch.no_grad()\ndef run(x, eps=EPS, *, kind=None):\n    'text'\n    y = []\n    y.append(x)\n    return y[0]\n",
+                 + "@torch.inference_mode(True)\ndef note(x): return x\n@torch.no_grad()\ndef run(x, eps=EPS, *, kind=None):\n    'text'\n    y = []\n    y.append(x)\n    return y[0]\n",
 }
 
 
