@@ -166,9 +166,11 @@ static int compare_name(const void *a, const void *b)
 	return order != 0 ? order : name[span->length] == '\0' ? 0 : -1;
 }
 
+#define AMONG_SORTED(span, list) (bsearch(&(span), list, COUNT(list), sizeof *(list), compare_name) != NULL)
+
 static bool is_plain(struct span span)
 {
-	return bsearch(&span, names_plain, COUNT(names_plain), sizeof *names_plain, compare_name) != NULL;
+	return AMONG_SORTED(span, names_plain);
 }
 
 static bool is_dunder(struct span name)
@@ -313,7 +315,7 @@ static bool is_own(struct look *look, const struct word *word)
 	return true;
 }
 
-/* Copies the names that is_own recorded to the result. */
+/* Copies the names that is_own recorded to the result, except those of names_of_own_attributes. */
 static void list_own(struct look *look)
 {
 	const struct word *own = (const struct word *)(const void *)look->own.data;
@@ -321,6 +323,8 @@ static void list_own(struct look *look)
 	size_t used = 0;
 
 	for (size_t i = 0; i < look->own.length / sizeof *own; i++) {
+		if (AMONG_SORTED(own[i].span, names_of_own_attributes))
+			continue;
 		if (own[i].span.length + 2 > sizeof out->own_attributes - used) {
 			found(look, ACCESS_OUTSIDE, &own[i], "so many attributes");
 			return;

@@ -1,4 +1,4 @@
-/* python_names - a list, sorted for bsearch, of the names of Python and torch whose values depend on nothing outside a
+/* python_names - lists, sorted for bsearch, of the names of Python and torch whose values depend on nothing outside a
  * reference. If a reference uses any other name, reftest assumes that the result may depend on anything
  * (cache/python_dependencies.h).
  *
@@ -181,6 +181,19 @@ static const char *const names_plain[] = {
  	"view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vsplit", "vstack", "weight", "where",
  	"xavier_uniform_", "xlog1py", "xlogy", "xlogy_", "zero_", "zeros", "zeros_", "zeros_like", "zeta", "zfill",
  	"zip_longest",
+};
+
+/* Names that references often give to attributes of their own objects, and that some class of Python or torch also has
+ * (python_dependencies.own_attributes). On objects of these classes, too, they lead to nothing outside: they are numbers,
+ * texts, tensors, layers, or functions that compute something from their arguments alone. */
+static const char *const names_of_own_attributes[] = {
+ 	"A", "a", "activation", "b", "base", "batch_size", "block_size", "blocks", "buffers", "c", "children",
+ 	"columns", "config", "constant", "constant_value", "conv", "counts", "depth", "dequantize", "dims",
+ 	"encoder", "end", "epsilon", "factor", "fn", "group_size", "groups", "i", "identity", "inplace",
+ 	"input", "is_causal", "key", "kind", "length", "lengths", "level", "logits", "loss", "mask", "n",
+ 	"offset", "offsets", "order", "output", "output_size", "pool", "positions", "precision", "probs",
+ 	"quantize", "r", "rank", "rate", "ratio", "reduction", "reset_parameters", "rnn", "s", "scale",
+ 	"sizes", "skip", "steps", "table", "temperature", "total", "variance", "width", "z",
 };
 
 #endif

@@ -197,6 +197,7 @@ static void attributes_of_own_objects_are_listed(void **state)
 	} rows[] = {
 	    {"x = y.shape\n", ""},
 	    {"self.weight = 1\nx = self.weight\n", ""}, /* names_plain has `weight` */
+	    {"self.scale = 1\nx = self.scale + self.made_up\nself.made_up = 2\n", "made_up"}, /* names_of_own_attributes */
 	    {"class A:\n  def f_1(self):\n    self.q_2 = self.f_1\n    return self.q_2 + self.shape\n", "q_2 f_1"},
 	    {"P = namedtuple('P', ['a_3', 'b_3'])\nx = p.b_3\n", "b_3"},
 	    {"class A:\n  def fgot(self): pass\nx = f'{p.fgot}'\n", "fgot"},
@@ -244,10 +245,17 @@ static void the_reason_has_its_line(void **state)
 
 static void names_are_sorted(void **state)
 {
+	static const struct {
+		const char *const *names;
+		size_t count;
+	} lists[] = {{names_plain, sizeof names_plain / sizeof *names_plain},
+		     {names_of_own_attributes, sizeof names_of_own_attributes / sizeof *names_of_own_attributes}};
+
 	(void)state;
-	for (size_t i = 1; i < sizeof names_plain / sizeof *names_plain; i++)
-		if (strcmp(names_plain[i - 1], names_plain[i]) >= 0)
-			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
+	for (int n = 0; n < 2; n++)
+		for (size_t i = 1; i < lists[n].count; i++)
+			if (strcmp(lists[n].names[i - 1], lists[n].names[i]) >= 0)
+				fail_msg("%s stands before %s", lists[n].names[i - 1], lists[n].names[i]);
 }
 
 /* A reference may open only the files of a given list, only for reading, and only if the path is a string literal. */
