@@ -22,9 +22,10 @@ static const struct kernels_api api = {
     .checker_digest = "checker", .find = op_find, .candidates = op_candidates, .by_name = op_by_name};
 
 /* Each name suggests a variant of at least one family. */
-static const char *const names[] = {"x_silu", "x_gelu", "x_gelu_tanh", "x_causal", "x_noncausal", "x_gptj_interleave", "x_llama31",
-				    "x_v_first", "x_k_last", "x_v_last", "x_l2norm", "x_neg_eigval", "x_beta_sigmoid",
-				    "x_eps1e-3", "x_theta77777", "x_topk3_ng2_kg1", "x_renorm", "x_llama4 routing", "x_dropout"};
+static const char *const names[] = {
+    "x_silu",   "x_gelu",       "x_gelu_tanh",    "x_causal", "x_noncausal", "x_gptj_interleave", "x_llama31",
+    "x_v_first", "x_k_last",     "x_v_last",       "x_l2norm", "x_neg_eigval", "x_beta_sigmoid",    "x_eps1e-3",
+    "x_theta77777", "x_topk3_ng2_kg1", "x_renorm", "x_llama4 routing", "x_dropout"};
 enum { NAMES = sizeof names / sizeof *names, ARGS_MOST = 64 };
 
 struct variant {
@@ -72,7 +73,8 @@ static void write_args(const struct op_problem *problem, const struct op_case *c
 static void write_facts(struct variant *v, const struct test_case *test, const struct definition *order)
 {
 	const struct op *op = v->cases.op->op;
-	struct op_case c = {.problem = &test->job->problem, .axis = test->job->axis, .constant_count = v->cases.constant_count};
+	struct op_case c = {
+	    .problem = &test->job->problem, .axis = test->job->axis, .constant_count = v->cases.constant_count};
 	struct err why = {""};
 
 	v->facts.length = 0;
