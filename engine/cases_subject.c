@@ -45,8 +45,8 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* Adds the facts that checks read from the names, the descriptions and the tags of the definition: whether the reference
- * draws random samples, and which inputs it overwrites. */
+/* Adds the facts that checks read from the definition's names, descriptions and tags: whether the reference draws random
+ * samples, and which inputs it overwrites. */
 static void described_effect_fields(struct maker *m, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
@@ -72,8 +72,8 @@ static void described_kind_fields(struct maker *m, const struct job *job, struct
 	}
 }
 
-static void role_fields_of(struct maker *m, struct fields *fields, const char *kind, const struct op_arg *args, int count,
-			   const char *const *roles)
+static void role_fields_of(struct maker *m, struct fields *fields, const char *kind, const struct op_arg *args,
+			   int count, const char *const *roles)
 {
 	for (int i = 0; i < count; i++)
 		if (roles[i] != NULL)

@@ -1,6 +1,6 @@
 /* test_derived_facts - if two variants of a definition have a case with the same subject, the op family derives the
- * same facts from both variants. Each starter definition is compared with variants of itself: keys are reordered, or the
- * name is replaced by one that suggests another variant of the family. */
+ * same facts from both variants. Each starter definition is compared with variants of itself: keys are reordered, or
+ * the name is replaced by one that suggests another variant of the family. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -106,7 +106,7 @@ static void the_order_of_axes_leaves_a_trace(void **state)
 	assert_false(unchanged(&s));
 }
 
-/* Also if the inputs have different dtypes and shapes: an op family may distinguish them by their order nevertheless. */
+/* The inputs have different dtypes and shapes, but an op family may still distinguish them by their order. */
 static void the_order_of_inputs_leaves_a_trace(void **state)
 {
 	for (int i = 1; i < 3; i++) {

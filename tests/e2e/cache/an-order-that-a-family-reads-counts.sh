@@ -25,10 +25,11 @@ def run(x, first, second):
     return (y * first.float() + second.float()).to(x.dtype)
 '''
 else:
-    axes = {"num_tokens": var, "q_width": const(512), "k_width": const(256), "max_seq_len": var, "rotary_dim": const(64),
-            "head_size": const(128), "head_dim": const(64)}
+    axes = {"num_tokens": var, "q_width": const(512), "k_width": const(256), "max_seq_len": var,
+            "rotary_dim": const(64), "head_size": const(128), "head_dim": const(64)}
     inputs = {"q": tensor("bfloat16", "num_tokens", "q_width"), "k": tensor("bfloat16", "num_tokens", "k_width"),
-              "cos_sin_cache": tensor("float32", "max_seq_len", "rotary_dim"), "positions": tensor("int64", "num_tokens")}
+              "cos_sin_cache": tensor("float32", "max_seq_len", "rotary_dim"),
+              "positions": tensor("int64", "num_tokens")}
     outputs = {"q_out": inputs["q"], "k_out": inputs["k"]}
     body = '''
 def rotate(x, cos, sin):
@@ -45,7 +46,8 @@ def run(q, k, cos_sin_cache, positions):
 '''
 ordered = lambda members, last: {key: members[key] for key in [key for key in members if key not in last] + last}
 with open(f"definitions/{op}/{name}.json", "w") as out:
-    json.dump({"name": name, "op_type": op, "description": "Epsilon is 1e-5.", "axes": ordered(axes, axes_order.split()),
+    json.dump({"name": name, "op_type": op, "description": "Epsilon is 1e-5.",
+               "axes": ordered(axes, axes_order.split()),
                "inputs": ordered(inputs, inputs_order.split()), "outputs": outputs,
                "reference": "import torch\n\n" + body}, out)
 P
