@@ -202,51 +202,35 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Returns the position, from 0, of `input` among the inputs that have the same dtype and shape as this input. The order
- * of inputs usually does not matter, because run() gets inputs by name (for the exception, see input_order_field). The
- * order matters for inputs with the same dtype and shape, such as the K cache and the V cache, because an op family may
- * distinguish them by their order. */
-static int place_among_alike(const struct definition *definition, int input)
-{
-	const struct tensor_spec *spec = &definition->inputs[input];
-	int before = 0;
-
-	for (int i = 0; i < input && spec->rank > 0; i++) {
-		const struct tensor_spec *other = &definition->inputs[i];
-
-		before += other->dtype == spec->dtype && other->rank == spec->rank &&
-		          memcmp(other->axis, spec->axis, (size_t)spec->rank * sizeof *spec->axis) == 0;
-	}
-	return before;
-}
-
 static void input_field(const struct definition *definition, int input, struct arena *arena, struct fields *out)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
-	int place = place_among_alike(definition, input);
 	struct buf text = {0};
 
 	tensor_text(definition, spec, &text);
 	if (spec->optional)
 		buf_text(&text, ", optional");
-	if (place > 0)
-		buf_printf(&text, ", after %d alike", place);
 	if (spec->param != NULL)
 		buf_printf(&text, ", argument %s", spec->param);
 	field_text(out, arena, arena_printf(arena, "inputs.%s", spec->name), text.data);
 	buf_free(&text);
 }
 
-/* Adds a field with the names of the inputs in their order, because some inputs may be passed by position
- * (python/arguments.py). */
-static void input_order_field(const struct definition *definition, struct arena *arena, struct fields *out)
+/* Adds the names of the axes and of the inputs in their order. The order of inputs matters if some inputs may be passed
+ * by position (python/arguments.py), and if an op family distinguishes inputs by their order, such as the K cache and
+ * the V cache. Families may also search the axes in their order. */
+static void order_fields(const struct definition *definition, struct arena *arena, struct fields *out)
 {
-	struct buf text = {0};
+	struct buf axes = {0}, inputs = {0};
 
+	for (int i = 0; i < definition->axis_count; i++)
+		buf_printf(&axes, "%s%s", i > 0 ? ", " : "", definition->axes[i].name);
 	for (int i = 0; i < definition->input_count; i++)
-		buf_printf(&text, "%s%s", i > 0 ? ", " : "", definition->inputs[i].name);
-	field_text(out, arena, "inputs", text.data != NULL ? text.data : "");
-	buf_free(&text);
+		buf_printf(&inputs, "%s%s", i > 0 ? ", " : "", definition->inputs[i].name);
+	field_text(out, arena, "axes", axes.data != NULL ? axes.data : "");
+	field_text(out, arena, "inputs", inputs.data != NULL ? inputs.data : "");
+	buf_free(&axes);
+	buf_free(&inputs);
 }
 
 static void output_field(const struct definition *definition, int place, struct arena *arena, struct fields *out)
@@ -297,8 +281,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 		input_field(definition, i, arena, out);
 	for (int i = 0; i < definition->left_out_count; i++)
 		field_text(out, arena, arena_printf(arena, "inputs.%s", definition->left_out[i]), "left out");
-	if (definition_fits_arguments(definition))
-		input_order_field(definition, arena, out);
+	order_fields(definition, arena, out);
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);

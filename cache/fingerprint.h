@@ -55,10 +55,10 @@ struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition: one for the op type, one for each axis, input and output, one for the sorted
  * constraints, and one for the reference in normal form. The field of an output contains the output's index, because
- * run() returns a tuple in the order of the outputs. The field of an input contains the input's position among the
- * inputs with the same dtype and shape. If inputs may be passed by position, another field contains the order of all
- * inputs. Apart from this, the order of the JSON keys does not change the fields. Name, description and tags do not
- * change the fields, either. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
+ * run() returns a tuple in the order of the outputs. Two more fields contain the order of the axes and the order of the
+ * inputs, because op families may read both orders. Apart from these orders, the order of the JSON keys does not change
+ * the fields. Name, description and tags do not change the fields, either: the caller adds fields for what follows from
+ * them. Tolerances are not included: the caller adds a field for the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Computes both digests of a list of fields. The witness is computed from the fields that witness_fields adds, and the

@@ -6,6 +6,7 @@
 #include "cache/python_normal_form.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
+#include "kernels/core/roles.h"
 #include "workers/judge/described_inputs.h"
 #include "workers/judge/extra_runs.h"
 
@@ -44,10 +45,9 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* For a definition without a family, adds the facts that some checks read from the text of the definition (names,
- * descriptions, tags and constraints): whether the reference draws random samples, which inputs it overwrites, and the
- * kind of each input, such as indices or probabilities (workers/judge/described_inputs.h). */
-static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
+/* Adds the facts that checks read from the definition's names, descriptions and tags: whether the reference draws random
+ * samples, and which inputs it overwrites. */
+static void described_effect_fields(struct maker *m, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
 
@@ -56,6 +56,12 @@ static void described_effect_fields(struct maker *m, const struct job *job, stru
 	for (int i = 0; i < m->problem.input_count; i++)
 		if (described_written(&m->problem, i))
 			field_text(fields, m->arena, arena_printf(m->arena, "inputs.%s.written", m->problem.inputs[i].name), "yes");
+}
+
+/* For a definition without a family, adds the kind of each input, such as indices or probabilities, which follows from
+ * names, descriptions and constraints (workers/judge/described_inputs.h). */
+static void described_kind_fields(struct maker *m, const struct job *job, struct fields *fields)
+{
 	for (int i = 0; i < m->problem.input_count; i++) {
 		const struct described_input described = described_input(&m->problem, job->constraints, job->constraint_count, i);
 
@@ -64,6 +70,25 @@ static void described_effect_fields(struct maker *m, const struct job *job, stru
 			             input_kind_name(described.kind),
 			             described.axis < 0 ? "" : m->problem.axes[described.axis].name);
 	}
+}
+
+static void role_fields_of(struct maker *m, struct fields *fields, const char *kind, const struct op_arg *args,
+			   int count, const char *const *roles)
+{
+	for (int i = 0; i < count; i++)
+		if (roles[i] != NULL)
+			field_text(fields, m->arena, arena_printf(m->arena, "%s.%s.role", kind, args[i].name), roles[i]);
+}
+
+/* Adds the role of each input and output in the family's operation. A family finds roles by dtypes, shapes, names and
+ * orders, and may read more of the definition. In a gradient case, the roles are those of the forward operation. */
+static void role_fields(struct maker *m, struct fields *fields)
+{
+	const struct op_problem *problem = &m->problem;
+	const struct op_names names = op_names_of(m->out.op->op, problem, m->variant);
+
+	role_fields_of(m, fields, "inputs", problem->inputs, problem->input_count, names.inputs);
+	role_fields_of(m, fields, "outputs", problem->outputs, problem->output_count, names.outputs);
 }
 
 /* Adds a field for each input to which the reference may or must write. For some families, the descriptions of the
@@ -168,8 +193,12 @@ void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
 	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	if (job->op == NULL || job->checks)
+		described_effect_fields(m, fields);
 	if (job->op == NULL)
-		described_effect_fields(m, job, fields);
+		described_kind_fields(m, job, fields);
+	if (m->out.op != NULL)
+		role_fields(m, fields);
 	in_place_fields(m, job, fields);
 	if (m->out.op != NULL && m->out.matched != MATCHED_BY_TYPE)
 		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));

@@ -88,6 +88,34 @@ static void the_version_depends_on_text_and_families(void **state)
 	arena_free(&arena);
 }
 
+/* Returns the version of a chain of one activation in a definition with this name. */
+static const char *version_named(const char *name, const char *description, struct arena *arena)
+{
+	static const struct op_axis widths[] = {{"rows", true, 0}, {"both", false, 4}, {"half", false, 2}};
+	static const struct op_arg x = {.name = "x", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}},
+				   y = {.name = "y", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 2}};
+	const struct op_problem gated = {.name = name, .op_type = "fused", .description = description, .axes = widths,
+					 .axis_count = 3, .inputs = &x, .input_count = 1, .outputs = &y, .output_count = 1};
+	struct err err = {""};
+	struct chain_plan *plan =
+	    chain_plan_make(&api, "[{\"op\":\"activation\",\"inputs\":[\"x\"],\"outputs\":[\"y\"]}]", &gated, arena, &err);
+
+	if (plan == NULL)
+		fail_msg("%s", err.text);
+	return chain_plan_version(plan, arena);
+}
+
+static void the_version_depends_on_what_steps_derive_from_the_name(void **state)
+{
+	struct arena arena = {0};
+	const char *silu = version_named("mlp_silu", "", &arena);
+
+	(void)state;
+	assert_string_not_equal(silu, version_named("mlp_gelu", "", &arena));
+	assert_string_equal(silu, version_named("another_silu", "Says nothing else.", &arena));
+	arena_free(&arena);
+}
+
 static void assert_refused(const char *text, const char *words)
 {
 	struct arena arena = {0};
@@ -126,6 +154,7 @@ int main(void)
 	    cmocka_unit_test(a_chain_computes_what_its_steps_compute),
 	    cmocka_unit_test(bounds_add_up_over_the_steps),
 	    cmocka_unit_test(the_version_depends_on_text_and_families),
+	    cmocka_unit_test(the_version_depends_on_what_steps_derive_from_the_name),
 	    cmocka_unit_test(bad_chains_are_refused_with_the_step),
 	};
 

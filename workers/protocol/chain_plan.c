@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "dataset/truth_chain.h"
+#include "kernels/core/roles.h"
 #include "workers/protocol/job.h"
 
 struct step {
@@ -160,14 +161,29 @@ struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *te
 	return plan;
 }
 
+/* Writes what a family derives from a step: the variant, the roles and the constants. They may follow from the name of
+ * the definition and from the descriptions of its tensors, which are not a part of the chain's text. */
+static void write_derived(const struct step *step, struct buf *out)
+{
+	const struct op_names names = op_names_of(step->entry->op, &step->problem, step->variant);
+
+	buf_printf(out, "%d ", step->variant);
+	op_names_write(&names, &step->problem, out);
+	for (int i = 0; i < step->constant_count; i++)
+		buf_printf(out, " %s=%.17g", step->constants[i].name, step->constants[i].value);
+	buf_text(out, "\n");
+}
+
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena)
 {
 	struct buf all = {0};
 	char hex[DIGEST_HEX];
 
 	buf_printf(&all, "%s\n", plan->text);
-	for (int i = 0; i < plan->chain->step_count; i++)
+	for (int i = 0; i < plan->chain->step_count; i++) {
 		buf_printf(&all, "%s\n", plan->steps[i].entry->truth_digest);
+		write_derived(&plan->steps[i], &all);
+	}
 	const struct digest digest = digest_of(all.data, all.length);
 
 	buf_free(&all);
