@@ -317,7 +317,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	for (int i = 0; i < out.count; i++) {
 		items[i] = out.items[i];
 		if ((items[i].program || items[i].chain) && items[i].refused == NULL)
-			items[i].refused = "this ground truth computes outputs, but no gradients";
+			refuse_truth(&items[i], "this ground truth computes outputs, but no gradients", arena);
 	}
 	out.items = items;
 	return out;

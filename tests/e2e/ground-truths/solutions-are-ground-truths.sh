@@ -180,6 +180,26 @@ verify --ground-truth solution own
 expect_exit 0
 expect_status own passed
 
+# A verdict by a solution does not count if the solution can no longer run, although its sources are the same.
+define told "$right"
+solve ada told plain <<'P'
+def run(x):
+    return x.square().sum(-1)
+P
+verify --ground-truth solution told
+expect_exit 0
+edit solutions/ada/row_energy/told/plain.json '"python"' '"triton"'
+verify --ground-truth solution told
+expect_exit 3
+expect_status told checked no_ground_truth
+verify --ground-truth solution told
+expect_exit 3
+expect_ran 0
+edit solutions/ada/row_energy/told/plain.json '"triton"' '"python"'
+verify --ground-truth solution told
+expect_exit 0
+expect_ran 0
+
 # If a solution cannot be used, it is skipped, and a message gives its position and the reason.
 define same "$right"
 solve ada same copy <<P
