@@ -84,6 +84,8 @@ static void in_place_fields(struct maker *m, const struct job *job, struct field
 	}
 }
 
+/* Adds the value of each hidden constant. If another source states a different value, the judge makes a finding of
+ * this conflict, so it is added, too. */
 static void constant_fields(struct maker *m, struct fields *fields)
 {
 	for (int i = 0; i < m->out.constant_count; i++) {
@@ -94,6 +96,8 @@ static void constant_fields(struct maker *m, struct fields *fields)
 			field_text(fields, m->arena, tag, "probed");
 		else
 			field_printf(fields, m->arena, tag, "%.17g", constant->value);
+		if (constant->conflict[0] != '\0')
+			field_text(fields, m->arena, arena_printf(m->arena, "%s.conflict", tag), constant->conflict);
 	}
 }
 
