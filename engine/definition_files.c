@@ -643,6 +643,8 @@ static bool summary_holds(const struct result *result)
 
 	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
+	if (result->approval != NULL && result->run->options->ignore_approvals)
+		return false; /* a summary counts for the contents of all files, but this run ignored one of them */
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
 		return false; /* a summary does not say whether the reference is the one that was approved */
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL)

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Verdicts that depend on an approval count only while the approval says the same. `reftest approve` itself ignores the
+# approval, so it leaves no summary that counts later.
+. "$(dirname "$0")/../harness.sh"
+export REFTEST_PYTHON="$python"
+
+# `write BODY`: defines an operation without a family. The workload has another size than the case `small`.
+write() {
+	mkdir -p definitions/toy workloads/toy
+	"$python" -I -S - "$1" <<'P'
+import json
+import sys
+
+rows = {"shape": ["rows", "n"], "dtype": "float32"}
+with open("definitions/toy/toy.json", "w") as out:
+    json.dump({"name": "toy", "op_type": "toy", "axes": {"rows": {"type": "var"}, "n": {"type": "const", "value": 16}},
+               "inputs": {"x": rows}, "outputs": {"y": rows},
+               "reference": f"import torch\n\n\ndef run(x):\n{sys.argv[1]}\n"}, out, indent=1)
+with open("workloads/toy/toy.jsonl", "w") as out:
+    json.dump({"definition": "toy", "workload": {"uuid": "u", "axes": {"rows": 7}, "inputs": {"x": {"type": "random"}}}}, out)
+P
+}
+approve() { run approve --device "$device" "$@" toy; }
+
+# x * 3 is approved by mistake, and then the file of the approval gets its old content again.
+write '    return x * 2'
+approve --sizes small
+expect_exit 0
+cp -r approved "$work/of_two"
+write '    return x * 3'
+approve --sizes small
+expect_exit 0
+rm -r approved
+cp -r "$work/of_two" approved
+run verify --changed --device "$device" --sizes small --accept checked
+expect_exit 1
+expect_says 'differs from the approved reference'
