@@ -1,6 +1,6 @@
 #!/bin/sh
-# Verdicts that depend on an approval count only while the approval says the same. `reftest approve` itself ignores the
-# approval, so it leaves no summary that counts later.
+# Verdicts that depend on an approval count only while the approval says the same: which reference was approved, and in
+# which cases it had run. `reftest approve` itself ignores the approval, so it leaves no summary that counts later.
 . "$(dirname "$0")/../harness.sh"
 export REFTEST_PYTHON="$python"
 
@@ -35,3 +35,25 @@ cp -r "$work/of_two" approved
 run verify --changed --device "$device" --sizes small --accept checked
 expect_exit 1
 expect_says 'differs from the approved reference'
+
+# The approved reference has run with the workload only. In the case `small`, another reference writes to its input,
+# which may be invalid for the operation, so this case is skipped, and the approval does not count.
+rm -r approved
+write '    return x * 2'
+approve --sizes large --note 'read by ada'
+expect_exit 0
+write "$(printf '    y = x + x\n    if len(x) == 4:\n        x.zero_()\n    return y')"
+verify --accept approved
+expect_exit 3
+expect_status toy checked
+expect "d['toy']['approval']['state'] == 'not_compared' and 'only 1 of 2 cases' in d['toy']['approval']['message']"
+verify --accept approved
+expect_ran 0
+# The same code is approved with more cases.
+write '    return x * 2'
+approve --sizes small
+expect_exit 0
+expect_says 'approved  toy/toy: 2 cases'
+grep -q 'read by ada' approved/toy/toy.json || fail "the note was lost"
+approve --sizes large
+expect_says 'unchanged toy/toy'
