@@ -469,7 +469,8 @@ static void find_truths(struct result *result)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
-		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
+		if (result->candidate > 0 || approval_has_run(result, test->id))
+			case_inputs_are_valid(test, arena);
 		/* solutions get contiguous inputs, as in flashinfer-bench */
 		test->job->contiguous = result->candidate > 0;
 		test->execution = execution_of(result, test);

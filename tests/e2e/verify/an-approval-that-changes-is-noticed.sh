@@ -49,7 +49,8 @@ expect_status toy checked
 expect "d['toy']['approval']['state'] == 'not_compared' and 'only 1 of 2 cases' in d['toy']['approval']['message']"
 verify --accept approved
 expect_ran 0
-# The same code is approved with more cases.
+# The same code is approved with more cases. Its inputs are known to be valid, so now the case fails.
+cp definitions/toy/toy.json "$work/writes.json"
 write '    return x * 2'
 approve --sizes small
 expect_exit 0
@@ -57,3 +58,7 @@ expect_says 'approved  toy/toy: 2 cases'
 grep -q 'read by ada' approved/toy/toy.json || fail "the note was lost"
 approve --sizes large
 expect_says 'unchanged toy/toy'
+cp "$work/writes.json" definitions/toy/toy.json
+verify --accept approved
+expect_exit 1
+expect_status toy failed mutated_input
