@@ -166,8 +166,13 @@ const char *chain_plan_version(const struct chain_plan *plan, struct arena *aren
 	char hex[DIGEST_HEX];
 
 	buf_printf(&all, "%s\n", plan->text);
-	for (int i = 0; i < plan->chain->step_count; i++)
-		buf_printf(&all, "%s\n", plan->steps[i].entry->truth_digest);
+	for (int i = 0; i < plan->chain->step_count; i++) {
+		const struct step *step = &plan->steps[i];
+
+		buf_printf(&all, "%s variant %d\n", step->entry->truth_digest, step->variant);
+		for (int k = 0; k < step->constant_count; k++)
+			buf_printf(&all, "%s %.17g\n", step->constants[k].name, step->constants[k].value);
+	}
 	const struct digest digest = digest_of(all.data, all.length);
 
 	buf_free(&all);

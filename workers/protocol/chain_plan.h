@@ -17,7 +17,8 @@ struct chain_plan; /* an opaque type */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 
-/* Returns the version of the chain: a digest of its text and of the sources of its op families. */
+/* Returns the version of the chain: a digest of its text, of the sources of its op families, and of the variants and
+ * constants of its steps, which may come from the name of the definition. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
 /* Returns the tolerance rule of an output of the definition. The atol and the rtol of this rule are the sums over the
