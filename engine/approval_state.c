@@ -26,8 +26,8 @@ static bool is_compared(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
 
-	return v != NULL && v->ground_truth != NULL && strcmp(v->ground_truth, APPROVED_TRUTH) == 0 && v->output_count > 0 &&
-	       v->status != STATUS_SKIPPED;
+	return v != NULL && v->ground_truth != NULL && strcmp(v->ground_truth, APPROVED_TRUTH) == 0 &&
+	       v->output_count > 0 && v->status != STATUS_SKIPPED;
 }
 
 static bool differs(const struct case_result *c)

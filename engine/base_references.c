@@ -92,7 +92,8 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
 	struct own_truth out = {.truth = {.name = BASE_NAME, .program = true}};
 
 	if (found == NULL || found->trouble != NULL) {
-		refuse_truth(&out.truth, found == NULL ? "the base commit has no definition of this name" : found->trouble, arena);
+		refuse_truth(&out.truth,
+			     found == NULL ? "the base commit has no definition of this name" : found->trouble, arena);
 		return out;
 	}
 	const struct definition *definition = found->definition;

@@ -72,7 +72,8 @@ struct own_truth dataset_truth_read(const char *path, const struct definition *d
 		python_normal_form(bytes->data != NULL ? bytes->data : "", bytes->length, &form);
 		out.truth.version = version_of(&form, arena);
 		if (same_form(&form, definition))
-			why = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the reference", path);
+			why = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
+						  "reference", path);
 		buf_free(&form);
 	}
 	if (why != NULL) {
@@ -122,6 +123,8 @@ struct truth dataset_truth_missing(const struct definition *definition, struct a
 {
 	struct truth out = {.name = TRUTH_NAME};
 
-	refuse_truth(&out, arena_printf(arena, "there is no file truths/%s/%s.py", definition->op_type, definition->name), arena);
+	refuse_truth(&out,
+		     arena_printf(arena, "there is no file truths/%s/%s.py", definition->op_type, definition->name),
+		     arena);
 	return out;
 }

@@ -274,8 +274,8 @@ static void add_truth(struct truths *truths, struct truth *items, struct truth t
 		items[truths->count++] = truth;
 	else
 		refuse_truth(&items[GROUND_TRUTHS_MAX - 1],
-			     "the definition has more ground truths than one case can use; choose some with --ground-truth "
-			     "NAME,NAME",
+			     "the definition has more ground truths than one case can use; "
+			     "choose some with --ground-truth NAME,NAME",
 			     arena);
 }
 
@@ -284,7 +284,8 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 	add_truth(truths, items, (struct truth){.name = name, .version = version}, arena);
 }
 
-static void add_refused(struct truths *truths, struct truth *items, const char *name, const char *why, struct arena *arena)
+static void add_refused(struct truths *truths, struct truth *items, const char *name, const char *why,
+			struct arena *arena)
 {
 	struct truth truth = {.name = name};
 

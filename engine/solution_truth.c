@@ -202,12 +202,13 @@ static const char *author_of_reference(const struct definition *definition)
 
 static const char *version_of(const struct solution *solution, const char *related, struct arena *arena)
 {
+	const char *gpus = language_of_gpus(solution);
 	struct buf all = {0};
 	char hex[DIGEST_HEX];
 
 	buf_printf(&all, "%s::%s\n%d %d\n%s\n", solution->entry_source, solution->entry_function, (int)solution->outputs,
 		   build_of(solution), related != NULL ? related : "");
-	buf_printf(&all, "needs %s, binding %s\n", language_of_gpus(solution) != NULL ? language_of_gpus(solution) : "no GPU",
+	buf_printf(&all, "needs %s, binding %s\n", gpus != NULL ? gpus : "no GPU",
 		   solution->binding != NULL ? solution->binding : "none");
 	for (int i = 0; i < solution->source_count; i++) {
 		const struct solution_source *source = &solution->sources[i];
@@ -289,7 +290,8 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 		return out;
 	if (is_reference(solution, definition))
 		refuse_truth(&out.truth,
-			     arena_printf(arena, "%s has the same code as the reference, so it cannot verify the reference", path),
+			     arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
+						 "reference", path),
 			     arena);
 	out.program = program_of(out.truth.name, path, solution, arena);
 	out.outside = why_not_stored(path, solution, arena);

@@ -111,7 +111,7 @@ expect_exit 2
 expect_says "unknown ground truth 'solutions'"
 rm definitions/row_energy/wrong.json
 
-# Verdicts depend on every source file of a solution, and on nothing else in its JSON file.
+# Verdicts depend on every source file of a solution, and not on its description.
 define one "$right"
 solve ada one plain <<'P'
 def run(x):

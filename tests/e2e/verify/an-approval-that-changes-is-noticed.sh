@@ -17,7 +17,8 @@ with open("definitions/toy/toy.json", "w") as out:
                "inputs": {"x": rows}, "outputs": {"y": rows},
                "reference": f"import torch\n\n\ndef run(x):\n{sys.argv[1]}\n"}, out, indent=1)
 with open("workloads/toy/toy.jsonl", "w") as out:
-    json.dump({"definition": "toy", "workload": {"uuid": "u", "axes": {"rows": 7}, "inputs": {"x": {"type": "random"}}}}, out)
+    workload = {"uuid": "u", "axes": {"rows": 7}, "inputs": {"x": {"type": "random"}}}
+    json.dump({"definition": "toy", "workload": workload}, out)
 P
 }
 approve() { run approve --device "$device" "$@" toy; }
