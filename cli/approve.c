@@ -125,6 +125,15 @@ static const struct approval *approved_before(const struct result *result, const
 	return found.code == APPROVED_SAME_CODE ? found.approval : NULL;
 }
 
+/* Returns whether the approval names all cases of the other one. */
+static bool approves_all(const struct approval *approval, const struct approval *other)
+{
+	for (int i = 0; i < other->case_count; i++)
+		if (!approval_names(approval, other->cases[i]))
+			return false;
+	return true;
+}
+
 /* Returns the reason why a result cannot be approved, or NULL if it can be approved. Also sets the outcome. */
 static const char *why_not(const struct result *result, enum outcome *outcome, struct arena *arena)
 {
@@ -163,9 +172,11 @@ static struct approved approve(const struct result *result, const struct approve
 						   : GROUP_UNVERIFIED;
 		return out;
 	}
-	const struct approval *before = approved_before(result, path, arena), now = approval_of(result, o->note, arena);
+	const struct approval *before = approved_before(result, path, arena);
+	const char *note = o->note != NULL || before == NULL ? o->note : before->note;
+	const struct approval now = approval_of(result, note, arena);
 
-	if (before != NULL && (o->note == NULL || strcmp(o->note, before->note) == 0)) {
+	if (before != NULL && approves_all(before, &now) && strcmp(now.note, before->note) == 0) {
 		out.outcome = UNCHANGED;
 		out.message = arena_printf(arena, "it was approved on %s (%s)", before->date, path);
 	} else if (write_file(result, &now, path, arena, &err) != 0) {

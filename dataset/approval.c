@@ -151,6 +151,14 @@ static void put_text(const struct approval *approval, const char *digest, const 
 	buf_text(out, "\n}\n");
 }
 
+bool approval_names(const struct approval *approval, const char *id)
+{
+	for (int i = 0; i < approval->case_count; i++)
+		if (strcmp(approval->cases[i], id) == 0)
+			return true;
+	return false;
+}
+
 int approval_write(const struct approval *approval, const char *definition, size_t length, struct buf *out,
 		   struct err *err)
 {

@@ -35,6 +35,9 @@ struct approval {
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 
+/* Returns whether the case had run before the approval. */
+bool approval_names(const struct approval *approval, const char *id);
+
 /* Appends the text of an approval file. `definition` is the text of the definition. Returns 0, or -1 with a message if
  * `definition` is not valid JSON. */
 int approval_write(const struct approval *approval, const char *definition, size_t length, struct buf *out,

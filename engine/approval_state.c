@@ -20,11 +20,14 @@ struct truths approval_add_truth(const struct result *result, const struct truth
 	return out;
 }
 
+/* Returns whether the approved reference decided the case. A skipped case shows nothing, even if the outputs were
+ * compared before a check failed. */
 static bool is_compared(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
 
-	return v != NULL && v->ground_truth != NULL && strcmp(v->ground_truth, APPROVED_TRUTH) == 0 && v->output_count > 0;
+	return v != NULL && v->ground_truth != NULL && strcmp(v->ground_truth, APPROVED_TRUTH) == 0 &&
+	       v->output_count > 0 && v->status != STATUS_SKIPPED;
 }
 
 static bool differs(const struct case_result *c)
@@ -52,12 +55,7 @@ static bool decides(const struct result *result)
 
 bool approval_has_run(const struct result *result, const char *id)
 {
-	const struct approval *approval = result->approved.approval;
-
-	for (int i = 0; decides(result) && i < approval->case_count; i++)
-		if (strcmp(approval->cases[i], id) == 0)
-			return true;
-	return false;
+	return decides(result) && approval_names(result->approved.approval, id);
 }
 
 enum approval_state approval_state_of(const struct result *result)

@@ -20,7 +20,7 @@ enum approval_state {
 	APPROVAL_SAME,         /* the reference is the one that was approved */
 	APPROVAL_AGREES,       /* every case agrees with the approved reference */
 	APPROVAL_DIFFERS,      /* a case differs from the approved reference */
-	APPROVAL_NOT_COMPARED, /* some case could not be compared with the approved reference */
+	APPROVAL_NOT_COMPARED, /* some case was skipped, or could not be compared with the approved reference */
 	APPROVAL_OTHER_SCHEMA,
 	APPROVAL_UNREADABLE,
 	APPROVAL_STATES

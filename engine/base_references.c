@@ -89,10 +89,11 @@ const struct base_reference *base_reference_find(const struct base_references *b
 struct own_truth base_reference_truth(const struct base_references *base, const char *path, struct arena *arena)
 {
 	const struct base_reference *found = base_reference_find(base, path);
-	struct own_truth out = {.truth = {.name = BASE_NAME, .version = "none", .program = true}};
+	struct own_truth out = {.truth = {.name = BASE_NAME, .program = true}};
 
 	if (found == NULL || found->trouble != NULL) {
-		out.truth.refused = found == NULL ? "the base commit has no definition of this name" : found->trouble;
+		refuse_truth(&out.truth,
+			     found == NULL ? "the base commit has no definition of this name" : found->trouble, arena);
 		return out;
 	}
 	const struct definition *definition = found->definition;

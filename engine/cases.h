@@ -126,6 +126,10 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
                         const char *root, const struct case_options *options, int attempt,
                         struct architectures *architectures, struct arena *arena);
 
+/* Records that another implementation has run on the inputs of the case (job.inputs_are_valid), and adds this to the
+ * case's subject, because a failed check then fails the case instead of skipping it. */
+void case_inputs_are_valid(struct test_case *c, struct arena *arena);
+
 /* Returns the name of the evidence from which the family was recognized: "op_type", "words" or "shapes". Returns NULL
  * if there is no family. */
 const char *cases_matched(const struct cases *cases);

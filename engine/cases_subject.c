@@ -109,6 +109,8 @@ static void in_place_fields(struct maker *m, const struct job *job, struct field
 	}
 }
 
+/* Adds the value of each hidden constant. If another source states a different value, the judge makes a finding of
+ * this conflict, so it is added, too. */
 static void constant_fields(struct maker *m, struct fields *fields)
 {
 	for (int i = 0; i < m->out.constant_count; i++) {
@@ -119,6 +121,8 @@ static void constant_fields(struct maker *m, struct fields *fields)
 			field_text(fields, m->arena, tag, "probed");
 		else
 			field_printf(fields, m->arena, tag, "%.17g", constant->value);
+		if (constant->conflict[0] != '\0')
+			field_text(fields, m->arena, arena_printf(m->arena, "%s.conflict", tag), constant->conflict);
 	}
 }
 
@@ -179,6 +183,13 @@ static const char *matched_text(enum op_matched matched)
 const char *cases_matched(const struct cases *cases)
 {
 	return cases->op != NULL ? matched_text(cases->matched) : NULL;
+}
+
+void case_inputs_are_valid(struct test_case *c, struct arena *arena)
+{
+	c->job->inputs_are_valid = true;
+	field_text(&c->fields, arena, "case.inputs_are_valid", "another implementation has run on them");
+	c->subject = fields_digest(&c->fields);
 }
 
 void subject_fields(struct maker *m, struct test_case *c)

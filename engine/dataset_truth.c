@@ -64,20 +64,22 @@ const char *why_truth_is_not_stored(const char *path, const char *source, size_t
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena)
 {
-	struct own_truth out = {.truth = {.name = TRUTH_NAME, .version = "none", .program = true, .place = path}};
+	struct own_truth out = {.truth = {.name = TRUTH_NAME, .program = true, .place = path}};
 	struct buf form = {0};
 
-	out.truth.refused = why != NULL ? why : truth_source_error(path, bytes->data, bytes->length, arena);
-	if (why != NULL)
+	why = why != NULL ? why : truth_source_error(path, bytes->data, bytes->length, arena);
+	if (why == NULL) {
+		python_normal_form(bytes->data != NULL ? bytes->data : "", bytes->length, &form);
+		out.truth.version = version_of(&form, arena);
+		if (same_form(&form, definition))
+			why = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
+						  "reference", path);
+		buf_free(&form);
+	}
+	if (why != NULL) {
+		refuse_truth(&out.truth, why, arena);
 		return out;
-	python_normal_form(bytes->data != NULL ? bytes->data : "", bytes->length, &form);
-	out.truth.version = version_of(&form, arena);
-	if (out.truth.refused == NULL && same_form(&form, definition))
-		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
-							"reference", path);
-	buf_free(&form);
-	if (out.truth.refused != NULL)
-		return out;
+	}
 	out.program = (struct truth_program){.name = TRUTH_NAME,
 					     .path = path,
 					     .source = arena_copy(arena, bytes->data, bytes->length),
@@ -98,13 +100,13 @@ void refuse_truth(struct truth *truth, const char *why, struct arena *arena)
 
 struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena)
 {
-	struct own_truth out = {.truth = {.name = CHAIN_TRUTH, .version = "none", .chain = true}};
+	struct own_truth out = {.truth = {.name = CHAIN_TRUTH, .chain = true}};
 	struct op_problem *problem = arena_alloc(arena, sizeof *problem);
 	struct err why = {""};
 
 	if (definition->chain == NULL) {
 		out.truth.chain = false;
-		out.truth.refused = "the definition has no member \"ground_truth\"";
+		refuse_truth(&out.truth, "the definition has no member \"ground_truth\"", arena);
 		return out;
 	}
 	*problem = problem_of(definition, arena);
@@ -119,8 +121,10 @@ struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct
 
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena)
 {
-	return (struct truth){.name = TRUTH_NAME,
-			      .version = "none",
-			      .refused = arena_printf(arena, "there is no file truths/%s/%s.py", definition->op_type,
-						      definition->name)};
+	struct truth out = {.name = TRUTH_NAME};
+
+	refuse_truth(&out,
+		     arena_printf(arena, "there is no file truths/%s/%s.py", definition->op_type, definition->name),
+		     arena);
+	return out;
 }

@@ -49,7 +49,9 @@ bool same_code_as_reference(const struct definition *definition, const char *sou
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
 /* Marks a ground truth as refused, so that no case is verified with it. The digest of the reason `why` becomes the
- * version of the ground truth, so a different reason is a different version. */
+ * version of the ground truth, so a stored verdict counts only while the ground truth is refused for the same reason.
+ * Every refusal must go through this function, unless the version already says that the ground truth is refused
+ * (why_not_run in engine/solution_truth.c). */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */

@@ -317,7 +317,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	for (int i = 0; i < out.count; i++) {
 		items[i] = out.items[i];
 		if ((items[i].program || items[i].chain) && items[i].refused == NULL)
-			items[i].refused = "this ground truth computes outputs, but no gradients";
+			refuse_truth(&items[i], "this ground truth computes outputs, but no gradients", arena);
 	}
 	out.items = items;
 	return out;
@@ -469,7 +469,8 @@ static void find_truths(struct result *result)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
 		test->job->compare_bits = result->run->options->base != NULL;
-		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
+		if (result->candidate > 0 || approval_has_run(result, test->id))
+			case_inputs_are_valid(test, arena);
 		/* solutions get contiguous inputs, as in flashinfer-bench */
 		test->job->contiguous = result->candidate > 0;
 		test->execution = execution_of(result, test);
@@ -643,6 +644,8 @@ static bool summary_holds(const struct result *result)
 
 	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
+	if (result->approval != NULL && result->run->options->ignore_approvals)
+		return false; /* a summary counts for the contents of all files, but this run ignored one of them */
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
 		return false; /* a summary does not say whether the reference is the one that was approved */
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL)

@@ -265,7 +265,7 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 
 /* Appends a ground truth, unless the list contains it. If the list is full, marks its last ground truth as refused,
  * with the message that the definition has too many ground truths. */
-static void add_truth(struct truths *truths, struct truth *items, struct truth truth)
+static void add_truth(struct truths *truths, struct truth *items, struct truth truth, struct arena *arena)
 {
 	for (int i = 0; i < truths->count; i++)
 		if (strcmp(items[i].name, truth.name) == 0)
@@ -273,13 +273,24 @@ static void add_truth(struct truths *truths, struct truth *items, struct truth t
 	if (truths->count < GROUND_TRUTHS_MAX)
 		items[truths->count++] = truth;
 	else
-		items[GROUND_TRUTHS_MAX - 1].refused = "the definition has more ground truths than one case can use; "
-						       "choose some with --ground-truth NAME,NAME";
+		refuse_truth(&items[GROUND_TRUTHS_MAX - 1],
+			     "the definition has more ground truths than one case can use; "
+			     "choose some with --ground-truth NAME,NAME",
+			     arena);
 }
 
-static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
+static void add(struct truths *truths, struct truth *items, const char *name, const char *version, struct arena *arena)
 {
-	add_truth(truths, items, (struct truth){.name = name, .version = version});
+	add_truth(truths, items, (struct truth){.name = name, .version = version}, arena);
+}
+
+static void add_refused(struct truths *truths, struct truth *items, const char *name, const char *why,
+			struct arena *arena)
+{
+	struct truth truth = {.name = name};
+
+	refuse_truth(&truth, why, arena);
+	add_truth(truths, items, truth, arena);
 }
 
 /* If --ground-truth names a library that this machine cannot use, this also returns true; the run reports later why the
@@ -309,10 +320,10 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 {
 	const char *version = fact->version == NULL ? "none" : fact->version;
 
-	add_truth(out, items,
-		  (struct truth){.name = fact->name,
-				 .version = fi_api != NULL ? arena_printf(arena, "%s, %s", version, fi_api) : version,
-				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
+	if (fi_api == NULL)
+		add_refused(out, items, fact->name, "the definition has no tag \"fi_api:\" that names a function", arena);
+	else
+		add(out, items, fact->name, arena_printf(arena, "%s, %s", version, fi_api), arena);
 }
 
 /* Appends the ground truths of "auto" and "all". If the definition has no op family, "auto" uses first the definition's
@@ -325,12 +336,12 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 {
 	for (int i = 0; i < choice->fact_count && op != NULL; i++)
 		if (asks(choice, &choice->facts[i], op->op->name))
-			add(out, items, choice->facts[i].name, choice->facts[i].version);
+			add(out, items, choice->facts[i].name, choice->facts[i].version, arena);
 	if (op != NULL)
-		add(out, items, "builtin", op->truth_digest);
+		add(out, items, "builtin", op->truth_digest, arena);
 	for (int i = own_count < OWN_TRUTHS ? own_count - 1 : OWN_TRUTHS - 1; i >= 0; i--)
 		if ((own[i].truth.program || own[i].truth.chain) && (op == NULL || choice->all))
-			add_truth(out, items, own[i].truth);
+			add_truth(out, items, own[i].truth, arena);
 	for (int i = 0; i < choice->fact_count && fi_api != NULL; i++)
 		if (op == NULL && asks(choice, &choice->facts[i], any_family))
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
@@ -340,22 +351,21 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
  * cannot be used, and whose message says that there is no such solution. With "auto", nothing is appended in this case,
  * because "auto" also uses other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
-			  struct truths *out, struct truth *items)
+			  struct truths *out, struct truth *items, struct arena *arena)
 {
 	bool found = false;
 
 	for (int i = OWN_TRUTHS; i < own_count; i++) {
 		if (*word != '\0' && !solution_is_named(&own[i], word))
 			continue;
-		add_truth(out, items, own[i].truth);
+		add_truth(out, items, own[i].truth, arena);
 		found = true;
 	}
 	if (!found && !choice->automatic)
-		add_truth(out, items,
-			  (struct truth){.name = name,
-					 .version = "none",
-					 .refused = *word == '\0' ? "the definition has no solution"
-								  : "the definition has no solution of this name or author"});
+		add_refused(out, items, name,
+			    *word == '\0' ? "the definition has no solution"
+					  : "the definition has no solution of this name or author",
+			    arena);
 }
 
 /* Appends the ground truth `name`, one of the names in --ground-truth. Libraries and builtin are available only if the
@@ -368,15 +378,15 @@ static void add_named(const struct truth_choice *choice, const char *name, const
 	const char *word = solution_word(name);
 
 	if (word != NULL)
-		add_solutions(choice, name, word, own, own_count, out, items);
+		add_solutions(choice, name, word, own, own_count, out, items, arena);
 	else if (is_own(name))
-		add_truth(out, items, own[strcmp(name, CHAIN_TRUTH) == 0 && own_count > 1 ? 1 : 0].truth);
+		add_truth(out, items, own[strcmp(name, CHAIN_TRUTH) == 0 && own_count > 1 ? 1 : 0].truth, arena);
 	else if (fact != NULL && strcmp(fact->name, FI_API_TRUTH) == 0)
 		add_fi_api(fact, fi_api, out, items, arena);
 	else if (fact != NULL && op != NULL)
-		add(out, items, fact->name, fact->version == NULL ? "none" : fact->version);
+		add(out, items, fact->name, fact->version == NULL ? "none" : fact->version, arena);
 	else if (op != NULL)
-		add(out, items, "builtin", op->truth_digest);
+		add(out, items, "builtin", op->truth_digest, arena);
 }
 
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,

@@ -144,19 +144,28 @@ static bool stays_inside(const char *path)
 	}
 }
 
+/* Returns the language because of which the solution needs a GPU, or NULL if it needs none. */
+static const char *language_of_gpus(const struct solution *solution)
+{
+	return build_of(solution) == BUILD_CUDA || says_language(solution, "cuda") ? "CUDA"
+	       : says_language(solution, "triton")				     ? "Triton"
+										     : NULL;
+}
+
+/* Returns why the solution cannot run, or NULL. The answer must depend only on the device class and on what version_of
+ * puts into the version, because a stored verdict counts as long as the version is the same. The version is that of a
+ * solution that runs (not refuse_truth), so that a verdict from a GPU counts on a machine without a GPU. */
 static const char *why_not_run(const char *path, const struct solution *solution, const char *device_class,
 			       struct arena *arena)
 {
-	bool gpu = strncmp(device_class, "sm_", 3) == 0;
+	const char *language = strncmp(device_class, "sm_", 3) == 0 ? NULL : language_of_gpus(solution);
 	int build = build_of(solution);
 
 	if (build < 0)
 		return arena_printf(arena, "%s: reftest runs solutions in Python, C++ and CUDA, but the entry point is in %s",
 				    path, solution->entry_source);
-	if (!gpu && (build == BUILD_CUDA || says_language(solution, "cuda")))
-		return arena_printf(arena, "%s is written in CUDA and needs a GPU; this run uses the CPU", path);
-	if (!gpu && says_language(solution, "triton"))
-		return arena_printf(arena, "%s is written in Triton and needs a GPU; this run uses the CPU", path);
+	if (language != NULL)
+		return arena_printf(arena, "%s is written in %s and needs a GPU; this run uses the CPU", path, language);
 	if (build != BUILD_NONE && solution->binding != NULL && strcmp(solution->binding, "torch") != 0)
 		return arena_printf(arena, "%s: reftest compiles only solutions with the binding \"torch\", "
 					   "but the binding of this solution is \"%s\"",
@@ -193,11 +202,14 @@ static const char *author_of_reference(const struct definition *definition)
 
 static const char *version_of(const struct solution *solution, const char *related, struct arena *arena)
 {
+	const char *gpus = language_of_gpus(solution);
 	struct buf all = {0};
 	char hex[DIGEST_HEX];
 
 	buf_printf(&all, "%s::%s\n%d %d\n%s\n", solution->entry_source, solution->entry_function, (int)solution->outputs,
 		   build_of(solution), related != NULL ? related : "");
+	buf_printf(&all, "needs %s, binding %s\n", gpus != NULL ? gpus : "no GPU",
+		   solution->binding != NULL ? solution->binding : "none");
 	for (int i = 0; i < solution->source_count; i++) {
 		const struct solution_source *source = &solution->sources[i];
 
@@ -277,7 +289,10 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 	if (out.truth.refused != NULL)
 		return out;
 	if (is_reference(solution, definition))
-		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the reference", path);
+		refuse_truth(&out.truth,
+			     arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
+						 "reference", path),
+			     arena);
 	out.program = program_of(out.truth.name, path, solution, arena);
 	out.outside = why_not_stored(path, solution, arena);
 	return out;

@@ -4,8 +4,8 @@
  * verified the reference.
  *
  * A solution is untrusted code. Its code runs in a runner of its own, which is confined like the runners of references
- * (workers/pool/lane_truth.c). The version of a solution is a digest of its sources and of the way it is called. The
- * version is part of the witness. */
+ * (workers/pool/lane_truth.c). The version of a solution is a digest of its sources, of the way it is called, and of
+ * what decides whether it can run. The version is part of the witness. */
 #ifndef REFTEST_ENGINE_SOLUTION_TRUTH_H
 #define REFTEST_ENGINE_SOLUTION_TRUTH_H
 

@@ -46,13 +46,14 @@ static char **make_environment(const struct git_command *git, struct arena *aren
 
 	while (environ[count] != NULL)
 		count++;
-	char **all = arena_array(arena, count + 6, sizeof *all);
+	char **all = arena_array(arena, count + 7, sizeof *all);
 
 	for (size_t i = 0; i < count; i++)
 		if (!is_dropped(environ[i]))
 			all[kept++] = environ[i];
 	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
 	all[kept++] = arena_string(arena, "LC_ALL=C");
+	all[kept++] = arena_string(arena, "GIT_NO_REPLACE_OBJECTS=1"); /* as in git/objects.c */
 	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0"); /* without this variable, a killed `git status` would
 								    * leave a lock file */
 	if (!git->lfs)

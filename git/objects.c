@@ -52,11 +52,18 @@ static bool is_local(const char *variable)
  * effect. */
 static bool is_ours(const char *variable)
 {
-	return strncmp(variable, "GIT_INDEX_FILE=", 15) == 0 || strncmp(variable, "GIT_PREFIX=", 11) == 0 ||
-	       strncmp(variable, "GIT_DIR=", 8) == 0 || strncmp(variable, "GIT_WORK_TREE=", 14) == 0;
+	static const char *const names[] = {"GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_DIR=", "GIT_WORK_TREE=",
+					    "GIT_NO_REPLACE_OBJECTS="};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
-/* Returns the environment for git, allocated in `arena` and terminated by NULL. */
+/* Returns the environment for git, allocated in `arena` and terminated by NULL. Git must not replace objects
+ * (refs/replace): the name of an object says what a commit contains, and stored verdicts count as long as it is the
+ * same. */
 static char **make_environment(const struct repository *repository, struct arena *arena)
 {
 	size_t count = 0, kept = 0;
@@ -71,6 +78,7 @@ static char **make_environment(const struct repository *repository, struct arena
 	all[kept++] = arena_printf(arena, "GIT_INDEX_FILE=%s", repository->index);
 	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0");
 	all[kept++] = arena_string(arena, "GIT_NO_LAZY_FETCH=1");
+	all[kept++] = arena_string(arena, "GIT_NO_REPLACE_OBJECTS=1");
 	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
 	return all;
 }

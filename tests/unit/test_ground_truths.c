@@ -156,7 +156,10 @@ static void more_solutions_than_a_case_can_use_are_no_silent_loss(void **state)
 
 	assert_int_equal(truths.count, GROUND_TRUTHS_MAX);
 	assert_non_null(strstr(truths.items[GROUND_TRUTHS_MAX - 1].refused, "more ground truths than one case can use"));
+	/* a verdict by this ground truth, stored when the list was not too long, does not count */
+	assert_string_not_equal(truths.items[GROUND_TRUTHS_MAX - 1].version, "1");
 	assert_null(truths.items[GROUND_TRUTHS_MAX - 2].refused);
+	assert_string_equal(truths.items[GROUND_TRUTHS_MAX - 2].version, "1");
 	arena_free(&arena);
 }
 

@@ -128,6 +128,27 @@ static void an_edit_of_a_comment_runs_nothing(void **state)
 	world_end(w);
 }
 
+/* The judge makes a finding of a second, different epsilon in the description. Other sentences run nothing. */
+static void another_statement_of_a_constant_runs_every_case(void **state)
+{
+	static const char text[] = FIRST_TEXT, epsilon[] = "Epsilon is 1e-6.";
+	struct world *w = *state;
+	const char *rest = strstr(text, epsilon) + strlen(epsilon);
+	int head = (int)(rest - text);
+	char more[2048], conflict[2048];
+
+	snprintf(more, sizeof more, "%.*s It has rows.%s", head, text, rest);
+	snprintf(conflict, sizeof conflict, "%.*s In Llama, epsilon is 1e-5.%s", head, text, rest);
+	world_write(w, FIRST, "first_h64", text);
+	run_once(w);
+	world_write(w, FIRST, "first_h64", more);
+	run_once(w);
+	assert_int_equal(world_count(w, "run:"), 0);
+	world_write(w, FIRST, "first_h64", conflict);
+	run_once(w);
+	assert_int_equal(world_count(w, "run:"), 2);
+}
+
 static void a_file_that_changes_while_its_reference_runs_stores_nothing(void **state)
 {
 	struct world *w = *state;
@@ -511,6 +532,7 @@ int main(void)
 	    TEST(a_file_that_was_touched_is_read_and_not_run),
 	    TEST(an_edited_definition_is_stale_and_no_other_runs),
 	    TEST(an_edit_of_a_comment_runs_nothing),
+	    TEST(another_statement_of_a_constant_runs_every_case),
 	    TEST(a_file_that_changes_while_its_reference_runs_stores_nothing),
 	    TEST(a_failure_is_stored_too),
 	    TEST(force_runs_what_is_up_to_date),

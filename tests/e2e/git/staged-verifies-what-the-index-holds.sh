@@ -27,6 +27,14 @@ verify # the working tree has the same contents, so verdicts of the index are ac
 expect_ran 0
 do_git commit -qm good
 
+# A commit contains the objects that the index names, whatever `git replace` makes git show instead of them.
+good=$(git rev-parse ":$norm")
+bad=$(sed 's/EPSILON = 1e-6/EPSILON = 1e-3/' $norm | git hash-object -w --stdin)
+do_git replace "$good" "$bad"
+staged --force tiny_norm
+expect_exit 0
+do_git replace -d "$good"
+
 # First the working tree is wrong and the index is correct, then the reverse.
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 staged --changed

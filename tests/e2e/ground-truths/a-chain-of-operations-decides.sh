@@ -49,6 +49,16 @@ verify right
 expect_exit 1
 expect_status right failed numeric
 fuse right "$right"
+# A constant of the chain may also come from the definition's name. Under another name, the cases run again.
+fuse fused_eps1e-5 "$right" "[dict(right[0], constants={}), right[1]]"
+verify fused_eps1e-5
+expect_exit 0
+rm definitions/fused/fused_eps1e-5.json
+fuse fused_eps1e-2 "$right" "[dict(right[0], constants={}), right[1]]"
+verify fused_eps1e-2
+expect_exit 1
+expect_status fused_eps1e-2 failed numeric
+rm definitions/fused/fused_eps1e-2.json
 rm definitions/fused/epsilon.json definitions/fused/scale.json
 
 # If the op families cannot compute a chain, the chain is skipped, and a message says why.

@@ -111,7 +111,7 @@ expect_exit 2
 expect_says "unknown ground truth 'solutions'"
 rm definitions/row_energy/wrong.json
 
-# Verdicts depend on every source file of a solution, and on nothing else in its JSON file.
+# Verdicts depend on every source file of a solution, and not on its description.
 define one "$right"
 solve ada one plain <<'P'
 def run(x):
@@ -179,6 +179,26 @@ P
 verify --ground-truth solution own
 expect_exit 0
 expect_status own passed
+
+# A verdict by a solution does not count if the solution can no longer run, although its sources are the same.
+define told "$right"
+solve ada told plain <<'P'
+def run(x):
+    return x.square().sum(-1)
+P
+verify --ground-truth solution told
+expect_exit 0
+edit solutions/ada/row_energy/told/plain.json '"python"' '"triton"'
+verify --ground-truth solution told
+expect_exit 3
+expect_status told checked no_ground_truth
+verify --ground-truth solution told
+expect_exit 3
+expect_ran 0
+edit solutions/ada/row_energy/told/plain.json '"triton"' '"python"'
+verify --ground-truth solution told
+expect_exit 0
+expect_ran 0
 
 # If a solution cannot be used, it is skipped, and a message gives its position and the reason.
 define same "$right"
