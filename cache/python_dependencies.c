@@ -13,11 +13,13 @@
  *   - the body of a class must not import, because the module would be an attribute of the class;
  *   - a class pattern of a `match` statement must have no arguments, because they stand for attributes;
  *   - `dataclass` must decorate a class without bases, because it executes code that contains the names of the fields;
- *   - functions that compute names at run time (getattr, setattr, vars, eval, type with three arguments, str.format with
- *     paths) are not allowed;
+ *   - functions that compute names at run time (getattr, setattr, vars, eval, str.format with paths) are not allowed;
+ *   - a class that type(x) or x.__class__ returns must only be compared or asked for its name, because it may be `type`,
+ *     which makes attributes with computed names, as the classes of the module enum do;
  *   - functions that return the addresses of objects (id, hash, repr) are not allowed, because addresses differ from
  *     process to process;
- *   - an `except` that can catch a lack of memory is not allowed, because the free memory differs from run to run.
+ *   - an `except` that can catch a lack of memory is not allowed, because the free memory differs from run to run. The
+ *     same holds for code that may replace the exception by one that another `except` catches.
  * A rejected name may be harmless in a reference. The verdict on such a reference is nevertheless not stored, so the
  * reference runs again each time. */
 #include "cache/python_dependencies.h"
@@ -39,6 +41,8 @@ struct look {
 	struct span modules[MODULES_MAX];
 	int module_count;
 	struct buf own;           /* struct word …: the first use of each attribute that the text gives to its objects */
+	bool catches;             /* the text contains `except` or `yield` */
+	bool defines_operations;  /* the text uses a name of operations_of_classes */
 	const char *const *files; /* the files that the code may open for reading */
 	int file_count;
 	struct python_dependencies found;
@@ -51,7 +55,7 @@ struct look {
 /* Modules that a reference may import if its verdict is to be stored. All these modules are part of Python or of torch.
  * In each of these modules, a name in names_plain has no effect outside the process. */
 static const char *const imports_plain[] = {
-    "__future__", "abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum",
+    "__future__", "abc", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal",
     "fractions", "functools", "heapq", "itertools", "math", "numbers", "operator", "random", "torch", "typing",
 };
 
@@ -133,6 +137,12 @@ static const char *const dunders_plain[] = {
     "__add__", "__all__", "__call__", "__contains__", "__eq__", "__future__", "__getitem__", "__init__", "__iter__",
     "__len__", "__main__", "__mul__", "__name__", "__neg__", "__next__", "__post_init__", "__radd__", "__rmul__",
     "__setitem__", "__sub__", "__version__",
+};
+/* The names among dunders_plain by which a class defines what Python and torch do with its objects. Torch replaces some
+ * exceptions of these operations by others: torch.tensor(x) raises a ValueError if x[0] lacks memory. */
+static const char *const operations_of_classes[] = {
+    "__add__", "__call__", "__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "__mul__", "__neg__",
+    "__next__", "__radd__", "__rmul__", "__setitem__", "__sub__",
 };
 static const char *const dunders_itself[] = {
     "__class__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__", "__str__",
@@ -374,10 +384,14 @@ static const struct word *look_chain(struct look *look, const struct word *word)
  * names_plain. */
 static bool is_plain_format(struct span format)
 {
+	bool inside = false; /* in brackets; Python reads them up to the closing bracket, whatever they contain */
 	const char *end = format.text + format.length;
 	bool field = false;
 
 	for (const char *at = format.text; at < end; at++) {
+		inside = field && (*at == '[' || (inside && *at != ']'));
+		if (inside && *at != '[' && !is_name_character(*at))
+			return false;
 		if (at + 1 < end && at[0] == '{' && at[1] == '{')
 			at++; /* two braces stand for one brace */
 		else if (*at == '{')
@@ -400,14 +414,30 @@ static bool is_plain_format(struct span format)
  * the text of the whole string. */
 static bool is_one_literal(const struct look *look, const struct word *word)
 {
-	return word->kind == WORD_STRING && word->plain && (word == look->words->first || word[-1].kind != WORD_STRING);
+	return word->kind == WORD_STRING && word->plain &&
+	       (word == look->words->first || (word[-1].kind != WORD_STRING && !is_op(word - 1, ')')));
+}
+
+/* Returns whether a class, which is the value of an expression in front of `next`, is only compared or asked for its
+ * name. Any other use may call `type`, which is the class of every class, or derive a metaclass from it. A comparison with
+ * `==` or `in` may pass the class to an operation of the text's own classes. */
+static bool is_only_compared(const struct look *look, const struct word *next)
+{
+	bool by_operation = (is_op(next, '=') || is_op(next, '!')) && is_op(next + 1, '=');
+
+	if (is_op(next, '.'))
+		return is_word(next + 1, "__name__");
+	by_operation = by_operation || is_word(next, "in") || (is_word(next, "not") && is_word(next + 1, "in"));
+	return is_word(next, "is") || (by_operation && !look->defines_operations);
 }
 
 static void look_attribute(struct look *look, const struct word *word)
 {
 	enum python_access access = access_of_any(word->span);
 
-	if (is_dunder(word->span))
+	if (is_word(word, "__class__") && !is_only_compared(look, word + 1))
+		found_word(look, ACCESS_OUTSIDE, word, ".");
+	else if (is_dunder(word->span))
 		found_word(look, access, word, "");
 	else if (access != ACCESS_NOTHING || AMONG(word->span, attributes_outside) || HAS_PART(word->span, parts_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
@@ -460,7 +490,8 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 {
 	const struct word *at = word + 1, *literal;
 
-	if (!is_op(at, '(') || at[1].kind != WORD_NAME)
+	if (!is_op(at, '(') || at[1].kind != WORD_NAME || AMONG(at[1].span, names_outside) ||
+	    access_of_any(at[1].span) != ACCESS_NOTHING)
 		return word;
 	for (at += 2; is_op(at, '.') && at[1].kind == WORD_NAME; at += 2)
 		if (!is_plain(at[1].span))
@@ -510,16 +541,21 @@ static void look_except(struct look *look, const struct word *word)
 	}
 	if (!plain)
 		found(look, ACCESS_OUTSIDE, except, "an 'except' that can catch a lack of memory");
+	if (look->defines_operations)
+		found(look, ACCESS_OUTSIDE, except, "an 'except' beside operations of its own classes");
 	if (import && is_word(word, "as"))
 		found(look, ACCESS_OUTSIDE, except, "the path in an ImportError");
 }
 
 /* Checks a `finally` block. A block that leaves the function or a loop (`return`, `break` or `continue`) discards the
- * exception, as an `except` does. */
+ * exception, as an `except` does. A block that raises another exception replaces the first one, which an `except` may then
+ * catch. If the `try` block contains a `yield`, Python ignores all exceptions when the generator is deleted. */
 static void look_finally(struct look *look, const struct word *word)
 {
 	const struct word *finally = word++;
 
+	if (look->catches)
+		found(look, ACCESS_OUTSIDE, finally, "'finally' beside 'except' or 'yield'");
 	for (; word->kind != WORD_END; word++) {
 		if (word[-1].kind == WORD_LINE && word->kind != WORD_LINE &&
 		    indentation(look->words, word) <= indentation(look->words, finally))
@@ -604,10 +640,25 @@ static void look_dataclasses(struct look *look)
 			found_word(look, ACCESS_OUTSIDE, word, "");
 }
 
-/* Returns whether `word`, the name `type`, is called with a single argument. With three arguments, it makes a class whose
- * attributes may have computed names, and a class derived from it is a metaclass. */
-static bool asks_for_type(const struct word *word)
+/* Returns whether a class, which is the value of an expression between `first` and `next`, is the right side of a
+ * comparison. */
+static bool is_compared_with(const struct look *look, const struct word *first, const struct word *next)
 {
+	ptrdiff_t room = first - look->words->first;
+
+	if (room < 2 || is_op(next, '.') || is_op(next, '(') || is_op(next, '['))
+		return false;
+	bool by_identity = is_word(first - 1, "is") || (is_word(first - 1, "not") && is_word(first - 2, "is"));
+	bool by_operation = is_op(first - 1, '=') && (is_op(first - 2, '=') || is_op(first - 2, '!'));
+
+	return by_identity || (by_operation && !look->defines_operations);
+}
+
+/* Returns whether `word`, the name `type`, is called with a single argument, and the class is only compared or asked for
+ * its name. With three arguments, `type` makes a class whose attributes may have computed names. */
+static bool asks_for_type(const struct look *look, const struct word *word)
+{
+	const struct word *first = word;
 	int depth = 1;
 
 	if (!is_op(word + 1, '(') || is_op(word + 2, '*'))
@@ -618,7 +669,7 @@ static bool asks_for_type(const struct word *word)
 		depth += is_op(word, '(') || is_op(word, '[') || is_op(word, '{');
 		depth -= is_op(word, ')') || is_op(word, ']') || is_op(word, '}');
 	}
-	return true;
+	return is_only_compared(look, word) || is_compared_with(look, first, word);
 }
 
 /* Checks a name that does not follow a dot. */
@@ -655,7 +706,7 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		if (next != word)
 			return next;
 	}
-	if (AMONG(word->span, names_outside) || access == ACCESS_OUTSIDE || (span_is(word->span, "type") && !asks_for_type(word)))
+	if (AMONG(word->span, names_outside) || access == ACCESS_OUTSIDE || (span_is(word->span, "type") && !asks_for_type(look, word)))
 		found_word(look, ACCESS_OUTSIDE, word, "");
 	else
 		/* `yield` makes a generator, whose gi_frame reveals the source. */
@@ -694,6 +745,11 @@ static void look_at(struct look *look)
 {
 	bool begins = true; /* `word` is the first word of a line */
 
+	for (const struct word *word = look->words->first; word->kind != WORD_END; word++) {
+		look->catches = look->catches || is_word(word, "except") || is_word(word, "yield");
+		look->defines_operations =
+		    look->defines_operations || (word->kind == WORD_NAME && AMONG(word->span, operations_of_classes));
+	}
 	look_dataclasses(look);
 	for (const struct word *word = look->words->first; word->kind != WORD_END;) {
 		const struct word *idle = begins ? only_strings(word) : NULL;

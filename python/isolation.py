@@ -55,6 +55,10 @@ BUILTINS = frozenset("""
 # builtin input() is harmless: there is no standard input, so it only raises an exception.
 BINDABLE = frozenset(("input",))
 
+# The modes of torch.nn.functional.pad that write all elements of the result. With the mode "circular" and a negative
+# size, it returns uninitialised memory.
+PAD_MODES = frozenset(("constant", "reflect", "replicate"))
+
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # contexts of with statements, as in `with torch.no_grad():`
 
 # Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or pass a
@@ -207,7 +211,7 @@ def is_constant(node):
 
 def check(tree, attributes):
     parents = [(tree, 0)]
-    tensors = allowed_tensors(tree)
+    tensors, pads = allowed_tensors(tree), plain_pads(tree)
     while parents:
         node, depth = parents.pop()
         if depth > DEPTH_MAX:
@@ -218,6 +222,8 @@ def check(tree, attributes):
         look = CHECKS.get(kind)
         if look is not None:
             look(node, id(node) in tensors, attributes)
+        if kind == "Attribute" and node.attr == "pad" and id(node) not in pads:
+            refuse(node, "uses pad with a mode that is not known")
         parents += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
@@ -237,6 +243,18 @@ def allowed_tensors(tree):
         for top in tops:
             if top is not None:
                 found.update(map(id, type_nodes(top)))
+    return found
+
+
+def plain_pads(tree):
+    """Returns the ids of the nodes such as `F.pad` that are called without a mode, or with one of PAD_MODES."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            by_position = len(node.args) > 2 or any(isinstance(value, ast.Starred) for value in node.args)
+            modes = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
+            if not by_position and all(isinstance(mode, ast.Constant) and mode.value in PAD_MODES for mode in modes):
+                found.add(id(node.func))
     return found
 
 
@@ -287,7 +305,8 @@ def check_import(node, *_):
 
 def check_import_from(node, _, attributes):
     for name in node.names:
-        of_torch = node.module in MODULES - {"typing"} and (name.name in attributes or name.name == TENSOR)
+        of_torch = (node.module in MODULES - {"typing"} and name.name != "pad" and
+                    (name.name in attributes or name.name == TENSOR))
         of_python = (node.module, name.name) == ("__future__", "annotations") or (node.module == "typing" and name.name in TYPING)
         if node.level or not (of_torch or of_python):
             refuse(node, "imports %s from %s" % (name.name[:80], str(node.module)[:80]))

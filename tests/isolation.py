@@ -30,6 +30,12 @@ RUN = HEAD + "def run(x):\n    return "
 
 # {title: (source of a reference that could affect more than its call, part of the reason that must be reported)}
 OUTSIDE = {
+    "pad in circles": (HEAD + "def run(x):\n    return F.pad(x, (1, -1), mode='circular')\n", "uses pad"),
+    "pad with a mode by position": (HEAD + "def run(x):\n    return F.pad(x, (1, -1), 'circular')\n", "uses pad"),
+    "pad with a computed mode": (HEAD + "def run(x, m):\n    return F.pad(x, (1, -1), mode=m)\n", "uses pad"),
+    "pad with arguments in a tuple": (HEAD + "def run(x, a):\n    return F.pad(*a)\n", "uses pad"),
+    "pad as a value": (HEAD + "def run(x):\n    p = F.pad\n    return p(x, (1, -1), mode='circular')\n", "uses pad"),
+    "pad that is imported": ("from torch.nn.functional import pad\ndef run(x):\n    return pad(x, (1, -1))\n", "imports pad"),
     "assignment to a module": (HEAD + "torch.add = None\n", "changes the attribute 'add'"),
     "assignment in a tuple": (HEAD + "torch.add, y = 1, 2\n", "changes the attribute 'add'"),
     "assignment by an index": (RUN + "torch.add.__dict__\n", "__dict__"),
@@ -95,6 +101,7 @@ OUTSIDE = {
 }
 
 INSIDE = {
+    "pad": HEAD + "def run(x):\n    return F.pad(F.pad(x, (1, 1)), (1, 1), mode='reflect')\n",
     "a norm": HEAD + "@torch.no_grad()\ndef run(input, weight):\n    y = input.float()\n    return (y * torch.rsqrt(y.pow(2).mean(-1, "
                      "keepdim=True) + 1e-6) * weight).to(input.dtype)\n",
     "types": "from __future__ import annotations\nfrom typing import Optional\nimport torch\nfrom torch import Tensor\n"

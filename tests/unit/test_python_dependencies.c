@@ -57,7 +57,10 @@ static void ordinary_references_see_nothing(void **state)
 	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n",
 	    "from copy import copy\nimport copy as c\nx = copy(c.copy(y)).cpu().grad\n", "x = '{0.shape[1]:>{1}} {{.a}} {:.3f}'.format(y, z)\n",
 	    "class A:\n  def _f(self):\n    self._g = 1\n    return self._f, self._g\n",
-	    "try:\n  x = y[0]\nexcept (KeyError, IndexError) as e:\n  raise KeyError from e\nfinally:\n  z = KeyError(1)\nwhile x:\n  break\n");
+	    "try:\n  x = y[0]\nexcept (KeyError, IndexError) as e:\n  raise KeyError from e\nwhile x:\n  break\n",
+	    "try:\n  x = y[0]\nfinally:\n  z = KeyError(1)\nwhile x:\n  break\n",
+	    "if type(x) is not type(y):\n  raise KeyError(type(x).__name__)\nz = type(x) in (A, B) or C == type(y)\n",
+	    "x = '{0[a1].shape[2]:>8}'.format(y)\n");
 }
 
 static void what_sees_itself_is_reported(void **state)
@@ -102,7 +105,32 @@ static void computed_attributes_are_outside(void **state)
 	    "setattr(x, '__ex' + 'it__', y)\n", "delattr(x, y)\n", "import torch\nx = torch.nn.ParameterDict()\n",
 	    "import torch\nx = torch.nn.ParameterList()\n", "class A:\n  def fget(self):\n    pass\nx = A.y.fget(z)\n",
 	    "class A:\n  def _evaluate(self):\n    pass\nx = y._evaluate(z)\n");
-	ALL(ACCESS_NOTHING, "x = type(y)\n", "x = type(y[1, 2])\n", "x = type(f(y, z))\n");
+	ALL(ACCESS_NOTHING, "x = type(y) is z\n", "x = type(y[1, 2]) == z\n", "x = type(f(y, z)).__name__\n");
+	ALL(ACCESS_OWN_SOURCE, "x = y.__class__.__name__\n", "x = y.__class__ is z\n", "x = hasattr(y.shape, 'ndim')\n");
+	/* type(int) and int.__class__ are `type`. */
+	ALL(ACCESS_OUTSIDE, "class M(type(int)):\n  pass\n", "x = type(type(int))('A', (), {y: z})\n", "x = type(int)\n", "f(type(int))\n",
+	    "x = type(int).mro\n", "x = int.__class__\n", "x = int.__class__('A', (), {y: z})\n", "class M(int.__class__):\n  pass\n",
+	    "x = y if z is type(int)('A') else 1\n", "x = (y := type(int)) is z\n", "x <= type(int)\n",
+	    "class A:\n  def __eq__(self, x):\n    return x\ny = type(int) == A()\n",
+	    "class A:\n  def __contains__(self, x):\n    return x\ny = type(int) in A()\n",
+	    "class A:\n  def __eq__(self, x):\n    return x\ny = A() == type(int)\n");
+	/* the classes of the module enum make attributes from texts */
+	ALL(ACCESS_OUTSIDE, "import enum\n", "from enum import Enum\n", "import enum as e\n", "x = y.Enum\n");
+	/* the text of a literal is not the whole format */
+	ALL(ACCESS_OUTSIDE, "x = f'{y}' '}'.format(z)\n", "x = '{0[:].y}'.format(z)\n", "x = '{0[!].y}'.format(z)\n", "x = '{0[}].y}'.format(z)\n");
+	ALL(ACCESS_OUTSIDE, "x = getattr(__builtins__, 'get')(y)\n", "x = getattr(eval, 'shape')\n", "x = hasattr(__builtins__, 'get')\n",
+	    "x = getattr(inspect, 'get')\n");
+}
+
+/* A block or an operation may replace the exception of a lack of memory by another one, or lose it. */
+static void replaced_exceptions_are_outside(void **state)
+{
+	(void)state;
+	ALL(ACCESS_OUTSIDE, "def f():\n  try:\n    yield\n  finally:\n    x = 1\n",
+	    "try:\n  try:\n    x = y\n  finally:\n    raise KeyError\nexcept KeyError:\n  pass\n",
+	    "class A:\n  def __getitem__(self, i):\n    return i\ntry:\n  x = torch.tensor(A())\nexcept ValueError:\n  pass\n");
+	ALL(ACCESS_NOTHING, "class A:\n  def __init__(self):\n    pass\ntry:\n  x = A()\nexcept ValueError:\n  pass\n",
+	    "class A:\n  def __getitem__(self, i):\n    return i\n");
 }
 
 /* Frames and code objects lead to all builtins, even if the text binds the names of their attributes. */
@@ -341,6 +369,7 @@ int main(void)
 	    cmocka_unit_test(what_sees_itself_is_reported),
 	    cmocka_unit_test(what_may_see_more_is_reported),
 	    cmocka_unit_test(computed_attributes_are_outside),
+	    cmocka_unit_test(replaced_exceptions_are_outside),
 	    cmocka_unit_test(frames_and_code_are_outside),
 	    cmocka_unit_test(bound_names_do_not_open_what_is_outside),
 	    cmocka_unit_test(class_patterns_read_attributes),

@@ -185,7 +185,9 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			NULL};
 	const int fds[] = {-1, output, output, socket, runners->sandbox};
 	struct epoll_event event = {.events = EPOLLIN};
-	char **environment = visible_device_environment(environment_of_references(&arena), visible, &arena);
+	/* On a CPU, torch must see no GPU: otherwise, torch.cuda.is_available() would depend on the machine. */
+	char **environment = visible_device_environment(environment_of_references(&arena),
+							strcmp(runners->device, "cpu") == 0 ? "" : visible, &arena);
 
 	snprintf(threads, sizeof threads, "%d", runners->threads);
 	int rc = process_start(&runners->zygote, runners->python, argv, environment, fds, 5, err);

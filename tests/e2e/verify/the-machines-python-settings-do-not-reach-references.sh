@@ -2,10 +2,12 @@
 # own interpreter: the test starts interpreters with another torch or other settings.
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # Settings for all Python programs of a user (PYTHONPATH, PYTHONSTARTUP, sitecustomize, usercustomize, the user's own
-# packages, environment variables that change torch's arithmetic) do not affect what a reference computes.
+# packages, environment variables that change torch's arithmetic, GPUs beside the CPU) do not affect what a reference
+# computes.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/path" "$work/base/lib"
 export PYTHONPATH="$work/path" PYTHONUSERBASE="$work/base" PYTHONHASHSEED=7 PYTHONOPTIMIZE=2
+[ "$device" != cpu ] || export CUDA_VISIBLE_DEVICES=0 # a reference on a CPU sees no GPU
 export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 NVIDIA_TF32_OVERRIDE=1 MKL_CBWR=COMPATIBLE PLANTED=1
 user=$("$python" -c 'import site; print(site.getusersitepackages())')
 mkdir -p "$user"
@@ -34,6 +36,8 @@ def run(hidden_states, weight):
         found += " a customisation"
     found += " ".join(n for n in os.environ if n.startswith(("PYTHON", "TORCH_", "NVIDIA_TF32", "MKL_", "PLANTED"))
                       and n not in ("PYTHONHASHSEED", "PYTHONUTF8", "MKL_CBWR", "TORCH_DEVICE_BACKEND_AUTOLOAD"))
+    if str(hidden_states.device) == "cpu" and os.environ["CUDA_VISIBLE_DEVICES"] != "":
+        found += " a GPU"
     if found or sys.flags.optimize or os.environ["PYTHONHASHSEED"] != "0" or os.environ["MKL_CBWR"] != "AUTO":
         raise RuntimeError("reached by: " + found)
     x = hidden_states.float()
