@@ -48,7 +48,7 @@ def split(total: int, /, parts: int = 3, *rest, key=lambda a, b=(): (a, b), **mo
             # indentation of comments is free
     # even this one
             print("bad", problem, sep='\t', end="\n")
-        finally:
+        else:
             total += 1
     with torch.no_grad() as a, torch.no_grad() as b:
         text = ("joined "

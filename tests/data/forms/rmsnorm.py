@@ -16,5 +16,8 @@ def run(hidden_states, weight):
 
     x = hidden_states.to(torch.float32)
     inv_rms = torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + EPS)
-    y = (x * inv_rms) * weight.to(torch.float32)
+    try:
+        y = (x * inv_rms) * weight.to(torch.float32)
+    finally:
+        del inv_rms
     return y.to(hidden_states.dtype)
