@@ -105,7 +105,7 @@ bool case_order_is_broken(const struct result *result)
 		const struct case_result *c = &result->cases[i];
 		const char *after = c->test->job != NULL && c->verdict != NULL ? c->verdict->after : NULL;
 
-		if (after != NULL && strcmp(after, AFTER_OTHER) != 0 && strcmp(after, c->after_all) != 0)
+		if (after != NULL && strcmp(after, c->after_all) != 0 && (c->shared || strcmp(after, AFTER_OTHER) != 0))
 			return true;
 	}
 	return false;

@@ -43,8 +43,8 @@ bool case_order_needs_all(const struct result *result, int from);
 struct digest case_order_own(struct result *result, const struct case_result *c);
 
 /* Returns whether this run made a verdict for which other cases had run before than in a run of all cases, because a case
- * of an equal definition ran instead of a case of this definition. If a process ended, another attempt would not help, so
- * AFTER_OTHER is ignored. */
+ * of an equal definition ran instead of a case of this definition. If a process of this definition ended, another attempt
+ * would not help, so AFTER_OTHER is ignored for a case that ran itself. */
 bool case_order_is_broken(const struct result *result);
 
 #endif

@@ -37,6 +37,28 @@ static void a_stored_verdict_without_an_order_shows_that_nothing_is_kept(void **
 	}
 }
 
+/* An attempt with other cases before does not help if a process of the definition itself ended. */
+static void a_shared_verdict_of_another_order_breaks_the_order(void **state)
+{
+	static struct job job;
+	static const struct test_case test = {.job = &job};
+	static const struct row {
+		const char *after;
+		bool shared, broken;
+	} rows[] = {{"none", false, false}, {"none", true, false}, {"ab12", false, true},
+		    {"ab12", true, true},   {AFTER_OTHER, false, false}, {AFTER_OTHER, true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct verdict verdict = {.after = rows[i].after};
+		struct case_result only = {
+		    .test = &test, .verdict = &verdict, .shared = rows[i].shared, .after_all = "none"};
+		const struct result result = {.cases = &only, .case_count = 1, .planned = 1};
+
+		assert_int_equal(case_order_is_broken(&result), rows[i].broken);
+	}
+}
+
 static void a_reference_that_was_approved_may_keep_something(void **state)
 {
 	static const struct verdict ran = {.torch = "2.9.0"};
@@ -52,6 +74,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_stored_verdict_without_an_order_shows_that_nothing_is_kept),
+	    cmocka_unit_test(a_shared_verdict_of_another_order_breaks_the_order),
 	    cmocka_unit_test(a_reference_that_was_approved_may_keep_something),
 	};
 
