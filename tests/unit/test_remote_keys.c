@@ -70,7 +70,7 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	    {.device_class = "cpu", .foreign_class = true},
 	};
 	static const struct truth builtin = {.name = "builtin", .version = "v1"};
-	static const struct truths truths = {&builtin, 1, false};
+	static const struct truths truths = {&builtin, 1, false, TRUTHS_OF_AUTO};
 	struct digest subject = digest_of("subject", 7), other = digest_of("other", 5);
 	struct arena arena = {0};
 	int found = 0;
@@ -123,7 +123,7 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	    {.device_class = "cpu", .torch = "2.13.0"},	  /* --device cpu */
 	};
 	static const struct truth builtin = {.name = "builtin", .version = "v1"};
-	static const struct truths truths = {&builtin, 1, false};
+	static const struct truths truths = {&builtin, 1, false, TRUTHS_OF_AUTO};
 	struct digest subject = digest_of("subject", 7);
 	struct arena arena = {0};
 
@@ -165,7 +165,7 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),
 	};
 	static const struct truth items[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.9"}, {.name = "builtin", .version = "v1"}};
-	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
+	static const struct truths truths[] = {{items, 3, false, TRUTHS_OF_AUTO}, {items, 3, true, TRUTHS_OF_ALL}, {items, 1, false, TRUTHS_OF_AUTO}, {items, 1, true, TRUTHS_OF_ALL}};
 	static const struct {
 		struct policy policy;
 		int finds[4]; /* finds[i]: how many verdicts are found with truths[i] */

@@ -28,7 +28,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 {
 	struct arena arena = {0};
 	const struct truth one = {.name = truth, .version = version};
-	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
+	const struct truths truths = {&one, truth == NULL ? 0 : 1, false, TRUTHS_OF_AUTO};
 	struct decision d = rerun_case(policy, &truths, NULL, stored, count, &arena);
 
 	assert_int_equal(d.answer, answer);
@@ -39,7 +39,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 }
 
 static const struct truth chain[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v1"}};
-static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
+static const struct truths first = {chain, 3, false, TRUTHS_OF_AUTO}, all = {chain, 3, true, TRUTHS_OF_ALL};
 
 static const struct tried_truth passed[] = {
     {.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"}, {.name = "torch", .version = "2.13"},
@@ -94,7 +94,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                                       {.name = "builtin", .version = "v0"}},
 	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
 	static const struct truth three[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v0"}};
-	const struct truths one_changed = {three, 3, true};
+	const struct truths one_changed = {three, 3, true, TRUTHS_OF_ALL};
 	struct verdict v = on_cpu;
 	(void)state;
 
@@ -110,7 +110,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 				"ground truths have changed since the verdict was stored: torch (2.12, now 2.13) and "
 				"builtin (v0, now v1)"),
 	                 RERUN_RUN);
-	const struct truths two = {three, 2, true};
+	const struct truths two = {three, 2, true, TRUTHS_OF_ALL};
 	assert_int_equal(answer(&cpu, &two, &v,
 				"torch has changed since the verdict was stored: 2.12, now 2.13; builtin is no "
 				"longer available"),
@@ -128,7 +128,7 @@ static void a_verdict_counts_only_after_the_same_cases(void **state)
 	struct arena arena = {0};
 	struct verdict v = on_cpu;
 	const struct verdict *stored[] = {&v};
-	const struct truths truths = {&(struct truth){.name = v.ground_truth, .version = v.ground_truth_version}, 1, false};
+	const struct truths truths = {&(struct truth){.name = v.ground_truth, .version = v.ground_truth_version}, 1, false, TRUTHS_OF_AUTO};
 	static const struct {
 		const char *ran_after, *after_all;
 		enum lack lack;
@@ -151,7 +151,7 @@ static void a_verdict_counts_only_after_the_same_cases(void **state)
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
 	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};
-	const struct truths here = {&builtin, 1, false}, edited = {&newer, 1, false};
+	const struct truths here = {&builtin, 1, false, TRUTHS_OF_AUTO}, edited = {&newer, 1, false, TRUTHS_OF_AUTO};
 	struct verdict v = on_gpu;
 	(void)state;
 
@@ -170,7 +170,7 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
-	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
+	const struct truths alone = {both, 1, false, TRUTHS_OF_AUTO}, more = {both, 2, false, TRUTHS_OF_AUTO}, elsewhere = {&both[1], 1, false, TRUTHS_OF_AUTO};
 	struct tried_truth tried = {.name = "flashinfer", .version = "0.7", .coarse = true};
 	struct verdict v = on_gpu;
 	(void)state;
@@ -302,7 +302,7 @@ static void required_containment_is_asked_of_references_alone(void **state)
 		const char *containment;
 		enum lack lack;
 	} rows[] = {{"full", LACK_NONE}, {"disk", LACK_NONE}, {"disk,files", LACK_CONTAINMENT}, {NULL, LACK_CONTAINMENT}};
-	const struct truths truths = {&(struct truth){.name = full.ground_truth, .version = full.ground_truth_version}, 1, false};
+	const struct truths truths = {&(struct truth){.name = full.ground_truth, .version = full.ground_truth_version}, 1, false, TRUTHS_OF_AUTO};
 
 	(void)state;
 	strict.required = "files,network";
@@ -334,7 +334,7 @@ static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state
 	struct verdict from_gpu = on_gpu;
 	const struct verdict *stored[] = {&from_gpu};
 	struct truth own = {.name = "truth", .version = "a", .program = true};
-	const struct truths truths = {&own, 1, false}, builtin = {&(struct truth){.name = "builtin", .version = "v1"}, 1, false};
+	const struct truths truths = {&own, 1, false, TRUTHS_OF_AUTO}, builtin = {&(struct truth){.name = "builtin", .version = "v1"}, 1, false, TRUTHS_OF_AUTO};
 
 	(void)state;
 	no_gpu.any_gpu = true;
