@@ -126,12 +126,18 @@ struct truth {
 	const char *related;
 };
 
+/* The value of --ground-truth: "auto", "all", or a list of names. "auto,solution" is a value of "auto". */
+enum truth_option { TRUTHS_OF_AUTO, TRUTHS_OF_ALL, TRUTHS_NAMED };
+
 /* The ground truths for a case. If `all` is false, the ground truths are tried in order until one of them decides the
  * case. If `all` is true, all ground truths run and must agree. */
 struct truths {
 	const struct truth *items;
 	int count;
 	bool all;
+	/* With "auto" and "all", another machine may use libraries that are not in this list. With "all", a list of one
+	 * ground truth has `all` = false. */
+	enum truth_option option;
 };
 
 /* the maximum number of ground truths of a case; `verify` reports an error if there are more */

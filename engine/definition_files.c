@@ -413,7 +413,7 @@ static const char *why_outside(const struct result *result, const struct truth *
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
-	struct truths out = {items, 0, all->all};
+	struct truths out = {items, 0, all->all, all->option};
 	const char *own = candidate_of(result) != NULL ? candidate_of(result)->truth.name : "";
 
 	for (int i = 0; i < all->count && out.count < GROUND_TRUTHS_MAX - 1; i++)
@@ -451,7 +451,7 @@ static void find_truths(struct result *result)
 	const struct cases *made = result->made;
 
 	result->truths = result->run->options->base != NULL
-			     ? (struct truths){&result->own_truths[0].truth, 1, false}
+			     ? (struct truths){&result->own_truths[0].truth, 1, false, TRUTHS_NAMED}
 			     : ground_truths_for(&result->run->machine.truths, made->op, result->own_truths,
 						 result->own_truth_count, fi_api_call(result->definition, arena), arena);
 	if (result->candidate > 0)

@@ -393,9 +393,11 @@ struct truths ground_truths_for(const struct truth_choice *choice, const struct 
 				int own_count, const char *fi_api, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
-	struct truths out = {items, 0, choice->all};
+	bool named = choice->name_count > 0 && !choice->automatic && !choice->all;
+	struct truths out = {items, 0, choice->all,
+			     named ? TRUTHS_NAMED : choice->all ? TRUTHS_OF_ALL : TRUTHS_OF_AUTO};
 
-	if (choice->name_count == 0 || choice->automatic || choice->all)
+	if (!named)
 		add_available(choice, op, own, own_count, fi_api, &out, items, arena);
 	for (int i = 0; i < choice->name_count; i++)
 		add_named(choice, choice->names[i], op, own, own_count, fi_api, &out, items, arena);
@@ -407,8 +409,10 @@ struct truths ground_truths_builtin(const struct op_entry *op, struct arena *are
 {
 	const struct truth_choice builtin = {.automatic = true};
 	const struct own_truth none = {.truth = {.name = TRUTH_NAME}};
+	struct truths out = ground_truths_for(&builtin, op, &none, 1, NULL, arena);
 
-	return ground_truths_for(&builtin, op, &none, 1, NULL, arena);
+	out.option = TRUTHS_NAMED; /* no machine uses a library for these cases */
+	return out;
 }
 
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena)

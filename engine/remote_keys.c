@@ -71,7 +71,7 @@ static bool counts_without_gpu(const struct verdict *v, const struct truth *buil
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
 	static const struct truth any = {.name = "builtin", .version = ""};
-	struct truths truths = {builtin->name != NULL ? builtin : &any, 1, false};
+	struct truths truths = {builtin->name != NULL ? builtin : &any, 1, false, TRUTHS_OF_AUTO};
 
 	if (v->ground_truth == NULL && v->tried_count == 0)
 		truths.count = 0;

@@ -16,7 +16,7 @@
  * Some verdicts from a GPU also count on machines without a GPU. Such a verdict has two more keys: one contains its
  * device class ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both of
  * these keys contain the version of builtin. Otherwise both contain the word "library" instead of a library's name and
- * version: a machine without a GPU accepts verdicts by any version of any library.
+ * version: a machine without a GPU may accept verdicts by any version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H

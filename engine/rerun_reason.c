@@ -22,33 +22,33 @@ static bool is_gpu(const struct verdict *v)
 	return v->device_class != NULL && strncmp(v->device_class, "sm_", 3) == 0;
 }
 
-static struct tried_truth only_tried(const struct verdict *v)
+static const struct tried_truth *tried_truth_of(const struct verdict *v, const char *name)
 {
-	return (struct tried_truth){.name = v->ground_truth, .version = v->ground_truth_version};
-}
-
-static const struct truth *truth_named(const struct truths *truths, const char *name)
-{
-	for (int i = 0; i < truths->count; i++)
-		if (same(truths->items[i].name, name))
-			return &truths->items[i];
+	for (int i = 0; i < v->tried_count; i++)
+		if (same(v->tried[i].name, name))
+			return &v->tried[i];
 	return NULL;
 }
 
-/* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, `w` is compared only if it is the ground truth builtin or one of the dataset's own truths. A
- * verdict by a library then counts even if the library is not installed here: the verdict comes from a GPU, and a
- * machine without a GPU cannot compute a better one. */
-static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
+/* Returns the index of the ground truth in the list, or -1. */
+static int index_of(const struct truths *truths, const char *name)
 {
-	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
-	const struct truth *wanted = at < truths->count ? &truths->items[at] : NULL;
+	for (int i = 0; i < truths->count; i++)
+		if (same(truths->items[i].name, name))
+			return i;
+	return -1;
+}
 
-	if (!own_class && !known)
-		return LACK_NONE;
-	if (!own_class && truth_named(truths, w->name) != NULL)
-		wanted = truth_named(truths, w->name);
-	if (wanted == NULL || !same(w->name, wanted->name))
+/* Returns whether every machine with this dataset has the ground truth, so that its version here is its version there.
+ * Returns false for libraries. */
+static bool is_on_every_machine(const char *name)
+{
+	return name == NULL || same(name, "builtin") || is_own_truth(name);
+}
+
+static enum lack lack_of_one(const struct truth *wanted, const struct tried_truth *w)
+{
+	if (wanted == NULL || w == NULL || !same(w->name, wanted->name))
 		return LACK_TRUTH;
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
@@ -61,30 +61,91 @@ static bool could_not_tell(const struct verdict *v)
 	       (v->reason == REASON_NO_GROUND_TRUTH || v->tried[v->tried_count - 1].coarse);
 }
 
-/* Compares the list of the verdict's ground truths with the list that a run would use now, in order. If `at` is not
- * NULL, sets `*at` to the index of the first difference. */
-static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
+/* Compares the ground truths of a verdict from this device class with those that a run would use now, one by one. */
+static enum lack lack_of_own_class(const struct truths *truths, const struct verdict *v, int *at)
 {
-	struct tried_truth only = only_tried(v);
-	const struct tried_truth *tried = v->tried_count > 0 ? v->tried : &only;
-	int count = v->tried_count > 0 ? v->tried_count : 1;
-	int first = 0;
-
-	at = at == NULL ? &first : at;
-	*at = 0;
-	if (v->ground_truth == NULL && v->tried_count == 0)
-		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
-	if (own_class && (v->all_tried != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
+	if (v->all_tried != (truths->all && truths->count > 1) || (truths->all && v->tried_count < truths->count))
 		return LACK_TRUTH;
-	if (could_not_tell(v) && (!own_class || count < truths->count))
-		return LACK_TRUTH;
-	for (; *at < count; (*at)++) {
-		enum lack lack = lack_of_tried(truths, *at, own_class, &tried[*at]);
+	for (; *at < v->tried_count; (*at)++) {
+		enum lack lack = lack_of_one(*at < truths->count ? &truths->items[*at] : NULL, &v->tried[*at]);
 
 		if (lack != LACK_NONE)
 			return lack;
 	}
 	return LACK_NONE;
+}
+
+/* Returns the number of ground truths that `auto` uses before every library that it may use for this definition. A
+ * definition with an op family has none (add_available in engine/ground_truths.c). */
+static int before_libraries(const struct truths *truths)
+{
+	int count = 0;
+
+	while (count < truths->count &&
+	       (same(truths->items[count].name, CHAIN_TRUTH) || same(truths->items[count].name, TRUTH_NAME)))
+		count++;
+	return count;
+}
+
+/* Returns how many ground truths at the start of the list a run has tried when it has tried the ground truth `name`.
+ * Returns -1 if no machine would try `name` now. */
+static int tried_through(const struct truths *truths, const char *name)
+{
+	int index = index_of(truths, name);
+
+	if (is_on_every_machine(name) || truths->option == TRUTHS_NAMED)
+		return index < 0 ? -1 : index + 1;
+	return before_libraries(truths);
+}
+
+/* Compares the ground truths of a verdict from another device class with those that a run would use now. This machine
+ * cannot know which libraries, in which versions, the other machine would use now. But it knows builtin and the
+ * dataset's own truths, and the verdict must be by all of these that the other machine would try now. A verdict by a
+ * library counts even if the library is not installed here: the verdict comes from a GPU, and a machine without a GPU
+ * cannot compute a better one. */
+static enum lack lack_of_other_class(const struct truths *truths, const struct verdict *v, int *at)
+{
+	bool all = truths->option == TRUTHS_OF_ALL;
+	int through = all ? truths->count : 0;
+
+	if (all && truths->count > 1 && !v->all_tried)
+		return LACK_TRUTH;
+	for (int i = 0; i < v->tried_count; i++) {
+		int its = tried_through(truths, v->tried[i].name);
+
+		if (its < 0)
+			return LACK_TRUTH;
+		through = its > through ? its : through;
+	}
+	for (; *at < through; (*at)++) {
+		const struct truth *wanted = &truths->items[*at];
+		enum lack lack = is_on_every_machine(wanted->name) ? lack_of_one(wanted, tried_truth_of(v, wanted->name))
+								    : LACK_NONE;
+
+		if (lack != LACK_NONE)
+			return lack;
+	}
+	return LACK_NONE;
+}
+
+/* Compares the list of the verdict's ground truths with the list that a run would use now. A verdict without a list has
+ * one ground truth. If the result is LACK_VERSION, sets `*at` to the index in `truths` of a ground truth whose version
+ * has changed. */
+static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
+{
+	const struct tried_truth only = {.name = v->ground_truth, .version = v->ground_truth_version};
+	struct verdict listed = *v;
+
+	*at = 0;
+	if (v->ground_truth == NULL && v->tried_count == 0)
+		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
+	if (v->tried_count == 0) {
+		listed.tried = &only;
+		listed.tried_count = 1;
+	}
+	if (could_not_tell(v) && (!own_class || v->tried_count < truths->count))
+		return LACK_TRUTH;
+	return own_class ? lack_of_own_class(truths, &listed, at) : lack_of_other_class(truths, &listed, at);
 }
 
 /* Returns whether the judge decided the case without a runner, for example because the inputs are invalid. Such a
@@ -109,10 +170,11 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 			 const struct verdict *v)
 {
 	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
+	int at;
 
 	if (!asked_for && !(policy->any_gpu && is_gpu(v)))
 		return LACK_DEVICE;
-	enum lack lack = lack_of_truths(truths, own_class, v, NULL);
+	enum lack lack = lack_of_truths(truths, own_class, v, &at);
 
 	if (lack != LACK_NONE)
 		return lack;
@@ -156,22 +218,6 @@ static const char *verdict_truth_text(const struct verdict *v, struct arena *are
 	                        : text(v->ground_truth);
 }
 
-static const struct tried_truth *tried_truth_of(const struct verdict *v, const char *name)
-{
-	for (int i = 0; i < v->tried_count; i++)
-		if (same(v->tried[i].name, name))
-			return &v->tried[i];
-	return NULL;
-}
-
-static bool asked_now(const struct truths *truths, const char *name)
-{
-	for (int i = 0; i < truths->count; i++)
-		if (same(truths->items[i].name, name))
-			return true;
-	return false;
-}
-
 /* Lists the ground truths whose versions have changed: "fla (0.6, now 0.7) and builtin (1a2b3c4d, now 5e6f7a8b)". */
 static const char *changed_text(const struct truths *truths, const struct verdict *v, int *count, struct arena *arena)
 {
@@ -204,7 +250,7 @@ static const char *absent_text(const struct truths *truths, const struct verdict
 			lacks = arena_printf(arena, "%s%s%s", lacks, lacks[0] == '\0' ? "; it lacks " : " and ",
 			                     truths->items[i].name);
 	for (int i = 0; i < v->tried_count; i++)
-		if (!asked_now(truths, v->tried[i].name))
+		if (index_of(truths, v->tried[i].name) < 0)
 			gone = arena_printf(arena, "%s; %s is no longer available", gone, text(v->tried[i].name));
 	return arena_printf(arena, "%s%s", lacks, gone);
 }
@@ -231,11 +277,12 @@ static const char *version_changed(const struct truths *truths, bool own_class, 
 		return arena_printf(arena, "ground truths have changed since the verdict was stored: %s%s", changed,
 		                    absent_text(truths, v, arena));
 	lack_of_truths(truths, own_class, v, &at);
-	at = at < truths->count ? at : truths->count - 1;
-	return arena_printf(arena, "ground truth %s has changed since the verdict was stored: %s, now %s%s",
-	                    truths->items[at].name,
-	                    version_text(at < v->tried_count ? v->tried[at].version : v->ground_truth_version, arena),
-	                    version_text(truths->items[at].version, arena), absent_text(truths, v, arena));
+	const struct truth *now = &truths->items[at];
+	const struct tried_truth *then = tried_truth_of(v, now->name);
+
+	return arena_printf(arena, "ground truth %s has changed since the verdict was stored: %s, now %s%s", now->name,
+			    version_text(then != NULL ? then->version : v->ground_truth_version, arena),
+			    version_text(now->version, arena), absent_text(truths, v, arena));
 }
 
 static const char *why_not(const struct policy *policy, const struct truths *truths, enum lack lack,

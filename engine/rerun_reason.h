@@ -59,7 +59,9 @@ struct decision {
 /* Decides one case. `after` is verdict.after of the case in a run of all cases. `stored` contains every verdict that is
  * stored for the case's subject, the newest last. `truths` contains the ground truths that would be used now, in order;
  * it may be empty. A verdict counts only if it comes from the same ground truths, in the same versions, that a run would
- * use now. */
+ * use now. If the verdict is from another device class, this is required only of builtin and of the dataset's own ground
+ * truths, because the other machine has its own libraries. A verdict by a library then counts only for
+ * --ground-truth auto, for all, or if the library is named. */
 struct decision rerun_case(const struct policy *policy, const struct truths *truths, const char *after,
 			   const struct verdict *const *stored, int count, struct arena *arena);
 

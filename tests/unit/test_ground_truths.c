@@ -186,6 +186,33 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
+/* The list says which value of --ground-truth it is from, even if all ground truths of the list are named. */
+static void a_list_keeps_the_value_of_the_option(void **state)
+{
+	static const struct {
+		const char *text;
+		enum truth_option option;
+	} rows[] = {
+	    {NULL, TRUTHS_OF_AUTO},	   {"auto", TRUTHS_OF_AUTO},   {"auto,builtin", TRUTHS_OF_AUTO},
+	    {"all", TRUTHS_OF_ALL},	   {"all,builtin", TRUTHS_OF_ALL}, {"builtin", TRUTHS_NAMED},
+	    {"torch,builtin", TRUTHS_NAMED},
+	};
+	const struct own_truth none = {.truth = {.name = TRUTH_NAME}};
+	struct program program = {.store = NULL};
+	struct arena arena = {0};
+	struct err err = {""};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct truth_choice choice;
+
+		assert_int_equal(ground_truths_choose(&program, rows[i].text, "/usr/bin/python3", "cpu", &arena, &choice, &err), 0);
+		assert_int_equal(ground_truths_for(&choice, op_by_name("page"), &none, 1, NULL, &arena).option, rows[i].option);
+	}
+	assert_int_equal(ground_truths_builtin(op_by_name("page"), &arena).option, TRUTHS_NAMED);
+	arena_free(&arena);
+}
+
 /* If a run uses a ground truth on request, the context that is stored with the run's verdicts names this ground truth.
  * Therefore a run without this ground truth does not reuse these verdicts. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
@@ -212,6 +239,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(the_datasets_own_truth_is_used_without_a_family_and_on_request, set_up,
 					    leave_folder),
 	    cmocka_unit_test_setup_teardown(sglang_means_both_of_its_tables, set_up, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_list_keeps_the_value_of_the_option, set_up, leave_folder),
 	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,
 					    leave_folder),
 	    cmocka_unit_test_setup_teardown(a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it, set_up,

@@ -70,7 +70,7 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	    {.device_class = "cpu", .foreign_class = true},
 	};
 	static const struct truth builtin = {.name = "builtin", .version = "v1"};
-	static const struct truths truths = {&builtin, 1, false};
+	static const struct truths truths = {&builtin, 1, false, TRUTHS_OF_AUTO};
 	struct digest subject = digest_of("subject", 7), other = digest_of("other", 5);
 	struct arena arena = {0};
 	int found = 0;
@@ -123,7 +123,7 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	    {.device_class = "cpu", .torch = "2.13.0"},	  /* --device cpu */
 	};
 	static const struct truth builtin = {.name = "builtin", .version = "v1"};
-	static const struct truths truths = {&builtin, 1, false};
+	static const struct truths truths = {&builtin, 1, false, TRUTHS_OF_AUTO};
 	struct digest subject = digest_of("subject", 7);
 	struct arena arena = {0};
 
@@ -165,7 +165,8 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),
 	};
 	static const struct truth items[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.9"}, {.name = "builtin", .version = "v1"}};
-	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
+	static const struct truths truths[] = {{items, 3, false, TRUTHS_OF_AUTO}, {items, 3, true, TRUTHS_OF_ALL},
+					       {items, 1, false, TRUTHS_OF_AUTO}, {items, 1, true, TRUTHS_OF_ALL}};
 	static const struct {
 		struct policy policy;
 		int finds[4]; /* finds[i]: how many verdicts are found with truths[i] */
@@ -199,12 +200,59 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 	arena_free(&arena);
 }
 
+/* A machine without a GPU that asks for other ground truths accepts fewer verdicts from GPUs. It finds those that it
+ * accepts. */
+static void a_verdict_from_a_gpu_counts_for_the_ground_truths_that_are_asked_for(void **state)
+{
+	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct tried_truth three[] = {{.name = "flashinfer", .version = "0.7"},
+						   {.name = "torch", .version = "2.9"},
+						   {.name = "builtin", .version = "v1"}};
+	static const struct truth items[] = {{.name = "flashinfer", .version = "none"},
+					     {.name = "torch", .version = "2.13"},
+					     {.name = "builtin", .version = "v1"},
+					     {.name = "truth", .version = "a"}};
+	enum { LISTS = 6 };
+	static const struct truths truths[LISTS] = {
+	    {items + 2, 1, false, TRUTHS_OF_AUTO}, {items + 1, 2, true, TRUTHS_OF_ALL}, {items + 2, 1, false, TRUTHS_OF_ALL},
+	    {items + 2, 1, false, TRUTHS_NAMED},   {items, 3, false, TRUTHS_NAMED},	{items + 2, 2, true, TRUTHS_OF_ALL},
+	};
+	static const struct {
+		struct verdict verdict;
+		bool counts[LISTS];
+	} rows[] = {
+	    {BY(flashinfer, "flashinfer", "sm_90"), {true, false, false, false, true, false}},
+	    {ALL(three, "flashinfer", "sm_90"), {true, true, true, false, true, false}},
+	    {{.device_class = "sm_90", .ground_truth = "builtin", .ground_truth_version = "v1", .torch = "2.9", .cuda = "13.0"},
+	     {true, false, true, true, true, false}},
+	};
+	static const struct policy no_gpu = {.device_class = "cpu", .torch = "2.13.0", .any_gpu = true};
+	struct digest subject = digest_of("subject", 7);
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int t = 0; t < LISTS; t++) {
+			const struct verdict *stored[] = {&rows[i].verdict};
+			struct remote_keys there = lies(stored[0], &subject);
+			struct remote_keys wanted = remote_keys_wanted(&no_gpu, &subject, &truths[t]);
+			bool counts = rerun_case(&no_gpu, &truths[t], NULL, stored, 1, &arena).answer == RERUN_CACHED;
+
+			if (counts != rows[i].counts[t])
+				fail_msg("verdict %zu, list %d: counts is %d", i, t, counts);
+			if (counts)
+				assert_true(in_common(&wanted, &there) > 0);
+		}
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_libraries_gave_is_found_without_them),
 	    cmocka_unit_test(verdicts_by_several_libraries_are_found_by_machines_that_have_them),
 	    cmocka_unit_test(what_would_count_is_found_and_nothing_else),
+	    cmocka_unit_test(a_verdict_from_a_gpu_counts_for_the_ground_truths_that_are_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

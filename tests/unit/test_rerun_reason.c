@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -28,7 +29,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 {
 	struct arena arena = {0};
 	const struct truth one = {.name = truth, .version = version};
-	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
+	const struct truths truths = {&one, truth == NULL ? 0 : 1, false, TRUTHS_OF_AUTO};
 	struct decision d = rerun_case(policy, &truths, NULL, stored, count, &arena);
 
 	assert_int_equal(d.answer, answer);
@@ -39,7 +40,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 }
 
 static const struct truth chain[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v1"}};
-static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
+static const struct truths first = {chain, 3, false, TRUTHS_OF_AUTO}, all = {chain, 3, true, TRUTHS_OF_ALL};
 
 static const struct tried_truth passed[] = {
     {.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"}, {.name = "torch", .version = "2.13"},
@@ -94,7 +95,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                                       {.name = "builtin", .version = "v0"}},
 	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
 	static const struct truth three[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v0"}};
-	const struct truths one_changed = {three, 3, true};
+	const struct truths one_changed = {three, 3, true, TRUTHS_OF_ALL};
 	struct verdict v = on_cpu;
 	(void)state;
 
@@ -110,7 +111,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 				"ground truths have changed since the verdict was stored: torch (2.12, now 2.13) and "
 				"builtin (v0, now v1)"),
 	                 RERUN_RUN);
-	const struct truths two = {three, 2, true};
+	const struct truths two = {three, 2, true, TRUTHS_OF_ALL};
 	assert_int_equal(answer(&cpu, &two, &v,
 				"torch has changed since the verdict was stored: 2.12, now 2.13; builtin is no "
 				"longer available"),
@@ -128,7 +129,8 @@ static void a_verdict_counts_only_after_the_same_cases(void **state)
 	struct arena arena = {0};
 	struct verdict v = on_cpu;
 	const struct verdict *stored[] = {&v};
-	const struct truths truths = {&(struct truth){.name = v.ground_truth, .version = v.ground_truth_version}, 1, false};
+	const struct truth by = {.name = v.ground_truth, .version = v.ground_truth_version};
+	const struct truths truths = {&by, 1, false, TRUTHS_OF_AUTO};
 	static const struct {
 		const char *ran_after, *after_all;
 		enum lack lack;
@@ -151,7 +153,7 @@ static void a_verdict_counts_only_after_the_same_cases(void **state)
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
 	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};
-	const struct truths here = {&builtin, 1, false}, edited = {&newer, 1, false};
+	const struct truths here = {&builtin, 1, false, TRUTHS_OF_AUTO}, edited = {&newer, 1, false, TRUTHS_OF_AUTO};
 	struct verdict v = on_gpu;
 	(void)state;
 
@@ -170,7 +172,8 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
-	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
+	const struct truths alone = {both, 1, false, TRUTHS_OF_AUTO}, more = {both, 2, false, TRUTHS_OF_AUTO},
+			    elsewhere = {&both[1], 1, false, TRUTHS_OF_AUTO};
 	struct tried_truth tried = {.name = "flashinfer", .version = "0.7", .coarse = true};
 	struct verdict v = on_gpu;
 	(void)state;
@@ -302,7 +305,8 @@ static void required_containment_is_asked_of_references_alone(void **state)
 		const char *containment;
 		enum lack lack;
 	} rows[] = {{"full", LACK_NONE}, {"disk", LACK_NONE}, {"disk,files", LACK_CONTAINMENT}, {NULL, LACK_CONTAINMENT}};
-	const struct truths truths = {&(struct truth){.name = full.ground_truth, .version = full.ground_truth_version}, 1, false};
+	const struct truth by = {.name = full.ground_truth, .version = full.ground_truth_version};
+	const struct truths truths = {&by, 1, false, TRUTHS_OF_AUTO};
 
 	(void)state;
 	strict.required = "files,network";
@@ -334,7 +338,8 @@ static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state
 	struct verdict from_gpu = on_gpu;
 	const struct verdict *stored[] = {&from_gpu};
 	struct truth own = {.name = "truth", .version = "a", .program = true};
-	const struct truths truths = {&own, 1, false}, builtin = {&(struct truth){.name = "builtin", .version = "v1"}, 1, false};
+	const struct truth oracle = {.name = "builtin", .version = "v1"};
+	const struct truths truths = {&own, 1, false, TRUTHS_OF_AUTO}, builtin = {&oracle, 1, false, TRUTHS_OF_AUTO};
 
 	(void)state;
 	no_gpu.any_gpu = true;
@@ -345,6 +350,126 @@ static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state
 	assert_int_equal(rerun_case(&no_gpu, &truths, NULL, stored, 1, &arena).lack, LACK_VERSION);
 	assert_int_equal(rerun_case(&no_gpu, &builtin, NULL, stored, 1, &arena).lack, LACK_TRUTH);
 	arena_free(&arena);
+}
+
+/* A list of ground truths: "flashinfer=0.7 builtin=1". */
+struct word_list {
+	char text[128];
+	struct truth truths[4];
+	struct tried_truth tried[4];
+	int count;
+};
+
+static void read_words(const char *text, struct word_list *out)
+{
+	char *rest, *word;
+
+	out->count = 0;
+	assert_true((size_t)snprintf(out->text, sizeof out->text, "%s", text) < sizeof out->text);
+	for (word = strtok_r(out->text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+		char *version = strchr(word, '=');
+
+		assert_true(version != NULL && out->count < 4);
+		*version++ = '\0';
+		out->truths[out->count] = (struct truth){.name = word, .version = version};
+		out->tried[out->count++] = (struct tried_truth){.name = word, .version = version};
+	}
+}
+
+/* A verdict from a GPU counts on a machine without a GPU only if it is by all ground truths that both machines have and
+ * that a run on the GPU would try now. Libraries are not compared, because the other machine has its own. But a verdict
+ * by a library counts only if --ground-truth is auto or all, or names the library. */
+static void a_verdict_from_a_gpu_is_by_what_this_run_asks_for(void **state)
+{
+	enum { ONE, ALL }; /* whether all ground truths in the verdict's list had to agree */
+	static const struct {
+		enum truth_option option;
+		const char *truths, *tried;
+		int agree;
+		enum lack lack;
+	} rows[] = {
+	    {TRUTHS_OF_AUTO, "builtin=1", "flashinfer=9", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "builtin=1", "flashinfer=9 builtin=1", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "builtin=1", "flashinfer=9 builtin=0", ONE, LACK_VERSION},
+	    {TRUTHS_OF_AUTO, "builtin=1", "flashinfer=9 builtin=1", ALL, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "builtin=1", "truth=1", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_AUTO, "builtin=1 solution:a=1", "flashinfer=9", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "builtin=1 solution:a=1", "solution:a=1", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_AUTO, "builtin=1 truth=1", "flashinfer=9", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "solution:a=1 solution:b=1", "solution:a=1", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "solution:a=1 solution:b=1", "solution:b=1", ONE, LACK_TRUTH}, /* a was added later */
+	    {TRUTHS_OF_AUTO, "solution:a=1 solution:b=1", "solution:a=1 solution:b=1", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "solution:a=1 solution:b=1", "solution:a=0 solution:b=1", ONE, LACK_VERSION},
+	    /* auto tries fi_api after the chain and the truth, and before the solutions */
+	    {TRUTHS_OF_AUTO, "chain=1 truth=1 solution:a=1", "fi_api=9", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_AUTO, "chain=1 truth=1 solution:a=1", "chain=1 fi_api=9", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_AUTO, "chain=1 truth=1 solution:a=1", "chain=1 truth=0 fi_api=9", ONE, LACK_VERSION},
+	    {TRUTHS_OF_AUTO, "chain=1 truth=1 solution:a=1", "chain=1 truth=1 fi_api=9", ONE, LACK_NONE},
+	    {TRUTHS_OF_AUTO, "approved=1", "fi_api=9", ONE, LACK_NONE},
+
+	    {TRUTHS_OF_ALL, "builtin=1", "builtin=1", ONE, LACK_NONE}, /* the GPU's machine may have no library */
+	    {TRUTHS_OF_ALL, "builtin=1", "flashinfer=9", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_ALL, "builtin=1", "flashinfer=9 builtin=1", ALL, LACK_NONE},
+	    {TRUTHS_OF_ALL, "torch=1 builtin=1", "builtin=1", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_ALL, "torch=1 builtin=1", "flashinfer=9 builtin=1", ONE, LACK_TRUTH},
+	    {TRUTHS_OF_ALL, "torch=1 builtin=1", "flashinfer=9 builtin=1", ALL, LACK_NONE},
+	    {TRUTHS_OF_ALL, "builtin=1 truth=1", "flashinfer=9 builtin=1", ALL, LACK_TRUTH}, /* truth was added later */
+	    {TRUTHS_OF_ALL, "builtin=1 truth=1", "flashinfer=9 builtin=1 truth=0", ALL, LACK_VERSION},
+	    {TRUTHS_OF_ALL, "builtin=1 truth=1", "flashinfer=9 builtin=1 truth=1", ALL, LACK_NONE},
+	    {TRUTHS_OF_ALL, "builtin=1 truth=1", "truth=1 flashinfer=9", ALL, LACK_TRUTH},
+
+	    {TRUTHS_NAMED, "builtin=1", "flashinfer=9", ONE, LACK_TRUTH},
+	    {TRUTHS_NAMED, "builtin=1", "builtin=1", ONE, LACK_NONE},
+	    {TRUTHS_NAMED, "truth=1", "flashinfer=9", ONE, LACK_TRUTH},
+	    {TRUTHS_NAMED, "truth=1", "truth=1", ONE, LACK_NONE},
+	    {TRUTHS_NAMED, "flashinfer=none builtin=1", "flashinfer=9", ONE, LACK_NONE},
+	    {TRUTHS_NAMED, "flashinfer=none builtin=1", "builtin=1", ONE, LACK_NONE},
+	    {TRUTHS_NAMED, "flashinfer=none builtin=1", "torch=9", ONE, LACK_TRUTH},
+	    {TRUTHS_NAMED, "flashinfer=none builtin=1", "torch=9 builtin=1", ONE, LACK_TRUTH},
+	    {TRUTHS_NAMED, "truth=1 flashinfer=none", "flashinfer=9", ONE, LACK_TRUTH},
+	    {TRUTHS_NAMED, "truth=1 flashinfer=none", "truth=1 flashinfer=9", ONE, LACK_NONE},
+	};
+	static const struct policy foreign = {.device_class = "sm_90", .foreign_class = true};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct arena arena = {0};
+		struct word_list now, then;
+		struct verdict v = on_gpu;
+		const struct verdict *stored[] = {&v};
+
+		read_words(rows[i].truths, &now);
+		read_words(rows[i].tried, &then);
+		const struct truths truths = {now.truths, now.count, rows[i].option == TRUTHS_OF_ALL && now.count > 1,
+					      rows[i].option};
+
+		v.ground_truth = then.tried[then.count - 1].name;
+		v.ground_truth_version = then.tried[then.count - 1].version;
+		v.tried = then.tried;
+		/* a verdict by builtin alone has no list */
+		v.tried_count = strcmp(rows[i].tried, "builtin=1") == 0 ? 0 : then.count;
+		v.all_tried = rows[i].agree == ALL;
+		if (rerun_case(&automatic, &truths, NULL, stored, 1, &arena).lack != rows[i].lack ||
+		    rerun_case(&foreign, &truths, NULL, stored, 1, &arena).lack != rows[i].lack)
+			fail_msg("row %zu: a verdict by '%s' for '%s'", i, rows[i].tried, rows[i].truths);
+		arena_free(&arena);
+	}
+}
+
+/* The message names the ground truth that both machines have, although the lists of the two machines differ. */
+static void a_change_is_named_although_the_gpu_has_other_libraries(void **state)
+{
+	static const struct tried_truth tried[] = {{.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"},
+						   {.name = "builtin", .version = "v0"}};
+	static const struct truth builtin = {.name = "builtin", .version = "v1"};
+	static const struct truths truths = {&builtin, 1, false, TRUTHS_OF_AUTO};
+	struct verdict v = on_gpu;
+
+	(void)state;
+	v.tried = tried;
+	v.tried_count = 2;
+	assert_int_equal(answer(&automatic, &truths, &v, "builtin has changed since the verdict was stored: v0, now v1"),
+			 RERUN_RUN);
 }
 
 static void the_newest_of_those_that_count_is_used(void **state)
@@ -390,6 +515,8 @@ int main(void)
 	    cmocka_unit_test(another_python_does_not_count_unless_there_is_no_torch_here),
 	    cmocka_unit_test(required_containment_is_asked_of_references_alone),
 	    cmocka_unit_test(a_verdict_by_another_text_of_the_dataset_does_not_count),
+	    cmocka_unit_test(a_verdict_from_a_gpu_is_by_what_this_run_asks_for),
+	    cmocka_unit_test(a_change_is_named_although_the_gpu_has_other_libraries),
 	    cmocka_unit_test(a_verdict_counts_only_after_the_same_cases),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_used),
 	    cmocka_unit_test(force_runs_and_cached_only_does_not),

@@ -82,7 +82,7 @@ static void find_truths(struct trial *trial)
 	if (trial->truths.count == 0 && trial->entry != NULL) {
 		builtin = arena_alloc(&trial->arena, sizeof *builtin);
 		*builtin = (struct truth){.name = "builtin", .version = trial->entry->truth_digest};
-		trial->truths = (struct truths){builtin, 1, false};
+		trial->truths = (struct truths){builtin, 1, false, TRUTHS_NAMED};
 	}
 	for (int i = 0; i < trial->truths.count; i++)
 		trial->tried[i] = (struct tried_truth){
