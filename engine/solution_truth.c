@@ -84,7 +84,7 @@ bool solution_definition_path(const char *path, char *out, size_t size)
 	const char *part[4]; /* the last parts of the path, the last one first */
 	int count = 0;
 
-	if (!is_solution_path(path) || strlen(path) >= size)
+	if (!is_solution_path(path) || !text_is_safe(path) || strstr(path, "/.") != NULL)
 		return false;
 	for (const char *at = path + strlen(path); at > path; at--)
 		if (at[-1] == '/' && count++ < 4)
