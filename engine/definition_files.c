@@ -11,6 +11,7 @@
 #include "engine/rerun_reason.h"
 #include "engine/solution_candidates.h"
 #include "engine/solution_truth.h"
+#include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 
 const char *result_name(const struct result *result, struct arena *arena)
@@ -187,6 +188,8 @@ static const char **chosen_solutions(struct result *result, int *count)
 	if (result->run->options->base != NULL ||
 	    (result->run->options->candidates == NULL && !ground_truths_use_solutions(&result->run->machine.truths)))
 		return NULL;
+	if (result->run->staged != NULL)
+		return staged_solutions(result->run->staged, result->file->path, &result->arena, count);
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
