@@ -212,7 +212,8 @@ static bool concerns(const struct run *run, const char *problem)
 	const char *slash = strchr(problem, '/');
 	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
 
-	if (slash == NULL || slash > strchr(problem, ':') || is_solution_path(problem)) /* it concerns all definitions */
+	/* these problems concern all definitions */
+	if (slash == NULL || slash > strchr(problem, ':') || is_solution_path(problem))
 		return true;
 	for (int i = 0; i < run->selected_count; i++)
 		if (strlen(run->selected[i]->op_type) == length &&

@@ -133,7 +133,8 @@ static struct last_status last_status_of(const struct batch *batch, const struct
 	return (struct last_status){.status = result->status,
 				    .reason = result->reason,
 				    .checked = checked_kind_of(result),
-				    .answers = result->status == STATUS_PASSED && result->in_store && result->findings == 0,
+				    .answers = result->status == STATUS_PASSED && result->in_store &&
+					       result->findings == 0,
 				    .cases = result->counts.cases,
 				    .elements = result->counts.elements,
 				    .batch = batch->counts.number,

@@ -60,8 +60,8 @@ int last_statuses_unanswered(const struct last_statuses *table, struct arena *ar
 /* Lists the paths of the entries whose status is known to be failed, error or invalid. */
 int last_statuses_failed(const struct last_statuses *table, struct arena *arena, const char ***paths);
 
-/* Lists the entries with last_status.answers, whose status is known, in the order of their paths. The pointers are valid
- * until the table changes. */
+/* Lists the entries with last_status.answers, whose status is known, in the order of their paths. The pointers are
+ * valid until the table changes. */
 int last_statuses_answering(const struct last_statuses *table, struct arena *arena, const struct status_row ***entries);
 
 /* Lists the paths that start with `prefix`. */

@@ -1,5 +1,6 @@
 /* test_complete_file - the watcher considers a definition, workload or solution file complete if the file parses, or if
- * it cannot be read and waiting would not help. Also tests that git's lock file is found from any folder of a repository. */
+ * it cannot be read and waiting would not help. Also tests that git's lock file is found from any folder of a
+ * repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -91,7 +91,7 @@ static void paths_come_sorted_by_prefix_and_by_doubt(void **state)
 	last_statuses_free(&table);
 }
 
-/* A definition may have passed, and yet the watcher may not answer for it, because its verdicts are not in the store. */
+/* If the verdicts of a passed definition are not in the store, the watcher does not answer for it. */
 static void what_does_not_answer_is_left_to_the_client(void **state)
 {
 	(void)state;
