@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/show.h"
 #include "base/wrap.h"
+#include "engine/ground_truths.h"
+#include "engine/solution_truth.h"
 #include "engine/staged_dataset.h"
 #include "report/exit_status.h"
 #include "report/totals.h"
@@ -22,6 +24,22 @@ static bool any_changes(struct staged *staged, const char *const *paths, int cou
 		if (staged_changes(staged, paths[i]))
 			return true;
 	return false;
+}
+
+/* Returns whether the commit adds, removes or changes a solution of the definition. */
+static bool changes_solution(const struct result *result)
+{
+	struct arena arena = {0};
+	char definition[PATH_MAX];
+	const char **files;
+	int count = staged_changed_files(result->run->staged, &arena, &files);
+	bool found = false;
+
+	for (int i = 0; i < count && !found; i++)
+		found = solution_definition_path(files[i], definition, sizeof definition) &&
+			strcmp(definition, result->file->path) == 0;
+	arena_free(&arena);
+	return found;
 }
 
 /* Returns whether the commit changes a file of the definition. `result` lists the tensor files. If `result` was read
@@ -40,6 +58,8 @@ static bool is_changed(const struct result *result)
 	snprintf(approval, sizeof approval, "approved/%s/%s.json", result->file->op_type, result->file->name);
 	if (staged_changes(run->staged, result->file->path) || staged_changes(run->staged, workload) ||
 	    staged_changes(run->staged, truth) || staged_changes(run->staged, approval))
+		return true;
+	if (ground_truths_use_solutions(&run->machine.truths) && changes_solution(result))
 		return true;
 	for (int i = 0; i < result->blob_count; i++)
 		if (staged_changes(run->staged, result->blobs[i].path))

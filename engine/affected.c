@@ -9,6 +9,8 @@
 
 #include "dataset/definition_parse.h"
 #include "engine/cases.h"
+#include "engine/settings.h"
+#include "engine/solution_truth.h"
 
 struct finder {
 	struct program *program;
@@ -109,7 +111,7 @@ static bool touch_by_path(struct finder *f, const char *file)
 	char path[PATH_MAX];
 	const struct dataset *dataset = f->dataset;
 
-	if (!dataset_definition_path(file, path, sizeof path))
+	if (!dataset_definition_path(file, path, sizeof path) && !solution_definition_path(file, path, sizeof path))
 		return false;
 	const struct dataset_file *found =
 	    dataset->definition_count == 0
@@ -121,6 +123,15 @@ static bool touch_by_path(struct finder *f, const char *file)
 	else if (strcmp(path, file) == 0)
 		f->out->gone[f->out->gone_count++] = file;
 	return found != NULL || strcmp(path, file) == 0;
+}
+
+/* Every definition depends on the settings of the dataset. */
+static bool touch_by_settings(struct finder *f, const char *file)
+{
+	if (!settings_is_path(file))
+		return false;
+	touch_all(f, file);
+	return true;
 }
 
 static void find_families(struct finder *f)
@@ -371,7 +382,8 @@ int affected_by(struct program *program, const struct dataset *dataset, struct f
 			if (!is_library(files[i]))
 				add_test(&f, files[i]);
 			every_test |= is_library(files[i]) || strcmp(files[i], "tests/references/conftest.py") == 0;
-		} else if (!touch_by_path(&f, files[i]) && !touch_by_source(&f, files[i])) {
+		} else if (!touch_by_path(&f, files[i]) && !touch_by_settings(&f, files[i]) &&
+			   !touch_by_source(&f, files[i])) {
 			rest[rest_count++] = files[i];
 		}
 	}

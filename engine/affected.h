@@ -1,7 +1,8 @@
 /* affected - finds the definitions and the generated tests that depend on given files. Knows every kind of file that
  * `verify` reads.
  *
- * A definition file or a workload file affects its definition. A tensor file affects each definition whose workload
+ * A definition file affects its definition, and so do its workload file, its truth, its approval and its solutions. The
+ * settings of the dataset affect every definition. A tensor file affects each definition whose workload
  * names the file. A generated test file (tests/references/test_….py) affects itself and the definitions that it
  * contains. tests/references/conftest.py and tests/references/reftest_libraries/ affect every test.
  *

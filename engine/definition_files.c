@@ -8,8 +8,10 @@
 #include "dataset/truth_source.h"
 #include "engine/approval_state.h"
 #include "engine/base_references.h"
+#include "engine/rerun_reason.h"
 #include "engine/solution_candidates.h"
 #include "engine/solution_truth.h"
+#include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 
 const char *result_name(const struct result *result, struct arena *arena)
@@ -147,7 +149,7 @@ static void take_summary(struct result *result, const struct summary *summary)
 	result->status = (enum status)summary->status;
 	result->reason = (enum reason)summary->reason;
 	result->weak = summary->weak != 0;
-	result->known = result->from_summary = true;
+	result->known = result->from_summary = result->in_store = true;
 	result->run->cases_cached += summary->cases;
 }
 
@@ -186,6 +188,8 @@ static const char **chosen_solutions(struct result *result, int *count)
 	if (result->run->options->base != NULL ||
 	    (result->run->options->candidates == NULL && !ground_truths_use_solutions(&result->run->machine.truths)))
 		return NULL;
+	if (result->run->staged != NULL)
+		return staged_solutions(result->run->staged, result->file->path, &result->arena, count);
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
@@ -635,25 +639,29 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. A summary does not
- * say how the family was found, so the function returns false if something other than the op_type determined the
- * family. */
+bool result_is_in_store(const struct result *result)
+{
+	if (result->unsure || result->changed || !result->known || result->run->options->cases.only != NULL)
+		return false;
+	for (int i = 0; i < result->case_count; i++)
+		if (!result->cases[i].in_store ||
+		    !verdict_is_in_order(result->cases[i].verdict, result->cases[i].after_all))
+			return false;
+	return result->case_count > 0;
+}
+
+/* Returns whether a later run with the same file contents would get the same result from the store, and whether a
+ * summary says everything about this result. A summary does not say how the family was found, so the function returns
+ * false if something other than the op_type determined the family. */
 static bool summary_holds(const struct result *result)
 {
-	const struct case_options *cases = &result->run->options->cases;
-
-	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
+	if (!result->in_store || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
 	if (result->approval != NULL && result->run->options->ignore_approvals)
 		return false; /* a summary counts for the contents of all files, but this run ignored one of them */
 	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
 		return false; /* a summary does not say whether the reference is the one that was approved */
-	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL)
-		return false;
-	for (int i = 0; i < result->case_count; i++)
-		if (!result->cases[i].in_store)
-			return false;
-	return result->case_count > 0;
+	return result->findings == 0;
 }
 
 void result_note(struct result *result)

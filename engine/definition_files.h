@@ -45,8 +45,13 @@ void result_make_next_attempt(struct result *result);
  * was hashed. */
 bool result_unchanged(const struct result *result);
 
+/* Returns whether a later run with the same contents of the files would take the verdict of every case from the store.
+ * Call this when the verdicts were stored. */
+bool result_is_in_store(const struct result *result);
+
 /* Adds the digests of the definition's files to the records that are stored at the end of the run. If a later run with
- * the same file contents would get the same result from the store, also adds a summary of the result. */
+ * the same file contents would get the same result from the store, also adds a summary of the result. Set
+ * result.in_store before. */
 void result_note(struct result *result);
 
 #endif

@@ -156,9 +156,7 @@ static bool ran_no_reference(const struct verdict *v)
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
 }
 
-/* Returns whether the reference gave this verdict after the same cases as in a run of all cases. A reference that keeps
- * something from one case to the next may pass a case alone, and fail it after other cases. */
-static bool ran_in_order(const struct verdict *v, const char *after)
+bool verdict_is_in_order(const struct verdict *v, const char *after)
 {
 	return v->after == NULL || same(v->after, after);
 }
@@ -185,7 +183,7 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 		return LACK_TORCH;
 	if (!containment_suffices(v->containment, policy->required))
 		return LACK_CONTAINMENT;
-	return ran_in_order(v, after) ? LACK_NONE : LACK_ORDER;
+	return verdict_is_in_order(v, after) ? LACK_NONE : LACK_ORDER;
 }
 
 static const char *text(const char *given)

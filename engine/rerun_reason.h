@@ -56,6 +56,10 @@ struct decision {
 			  * builtin on sm_90" */
 };
 
+/* Returns whether the reference gave this verdict after the same cases as in a run of all cases (`after`). A reference
+ * that keeps something from one case to the next may pass a case alone, and fail it after other cases. */
+bool verdict_is_in_order(const struct verdict *v, const char *after);
+
 /* Decides one case. `after` is verdict.after of the case in a run of all cases. `stored` contains every verdict that is
  * stored for the case's subject, the newest last. `truths` contains the ground truths that would be used now, in order;
  * it may be empty. A verdict counts only if it comes from the same ground truths, in the same versions, that a run would

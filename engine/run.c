@@ -95,6 +95,7 @@ static void finish_result(struct result *result)
 		return;
 	}
 	resolve_definition(result);
+	result->in_store = result_is_in_store(result);
 	if (!result->changed)
 		result_note(result);
 	emit_result(result);

@@ -11,6 +11,7 @@
 #include "engine/run_pools.h"
 #include "engine/selection.h"
 #include "engine/settings.h"
+#include "engine/solution_truth.h"
 #include "engine/staged_dataset.h"
 #include "engine/watcher_answers.h"
 #include "workers/pool/reference_environment.h"
@@ -57,6 +58,8 @@ static int open_dataset(struct run *run, struct err *err)
 
 	if (options->from_index) {
 		run->staged = staged_open(root, &run->arena, &run->dataset, err);
+		if (run->staged != NULL && ground_truths_use_solutions(&run->machine.truths))
+			staged_list_solutions(run->staged, &run->dataset);
 		return run->staged == NULL ? -1 : 0;
 	}
 	if (options->watcher == NULL)
@@ -209,7 +212,8 @@ static bool concerns(const struct run *run, const char *problem)
 	const char *slash = strchr(problem, '/');
 	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
 
-	if (slash == NULL || slash > strchr(problem, ':')) /* the problem concerns all definitions */
+	/* these problems concern all definitions */
+	if (slash == NULL || slash > strchr(problem, ':') || is_solution_path(problem))
 		return true;
 	for (int i = 0; i < run->selected_count; i++)
 		if (strlen(run->selected[i]->op_type) == length &&

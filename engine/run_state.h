@@ -131,6 +131,8 @@ struct result {
 	 * for an older version of the definition. If `stale` is false and a verdict is missing, the definition was
 	 * never verified (unknown). */
 	bool stale;
+	/* A later run with the same contents of the files would take the verdict of every case from the store. */
+	bool in_store;
 	int findings;
 	bool weak;            /* every passed case is weak: outputs that are all zeros would pass as well */
 	const char *message;  /* why the definition is invalid */

@@ -372,6 +372,11 @@ static int read_file(int root, bool json, struct settings **out, struct err *err
 	return *out == NULL && answer != FILE_ABSENT ? -1 : 0;
 }
 
+bool settings_is_path(const char *path)
+{
+	return strcmp(path, toml_name) == 0 || strcmp(path, json_name) == 0;
+}
+
 struct settings *settings_read(const char *path, struct err *err)
 {
 	int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -69,6 +69,8 @@ struct settings {
 /* Reads the settings of the dataset at `root`. A missing file is no error. Returns NULL with a message if the file is
  * invalid or cannot be read. The caller passes the result to settings_free. */
 struct settings *settings_read(const char *root, struct err *err);
+/* Returns whether `path`, relative to the root, is the file with the settings. */
+bool settings_is_path(const char *path);
 void settings_free(struct settings *settings); /* NULL is allowed */
 
 /* Reads the text of a file, for settings_read and tests. `json` is true for the text of a reftest.json. */

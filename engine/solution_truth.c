@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,20 +31,23 @@ static DIR *open_at(int dir, const char *path)
 	return stream;
 }
 
+static bool names_solution(const char *name)
+{
+	static const char suffix[] = ".json";
+	size_t length = strlen(name), tail = sizeof suffix - 1;
+
+	return name[0] != '.' && length > tail && strcmp(name + length - tail, suffix) == 0 && text_is_safe(name);
+}
+
 /* Adds the solutions in one folder of a definition. */
 static void add_folder(struct paths *out, int root, const char *path)
 {
-	static const char suffix[] = ".json";
 	DIR *stream = open_at(root, path);
 	const struct dirent *entry;
 
-	while (stream != NULL && (entry = readdir(stream)) != NULL) {
-		size_t length = strlen(entry->d_name), tail = sizeof suffix - 1;
-
-		if (entry->d_name[0] != '.' && length > tail && strcmp(entry->d_name + length - tail, suffix) == 0 &&
-		    text_is_safe(entry->d_name) && out->count < SOLUTIONS_MAX)
+	while (stream != NULL && (entry = readdir(stream)) != NULL)
+		if (names_solution(entry->d_name) && out->count < SOLUTIONS_MAX)
 			out->list[out->count++] = arena_printf(out->arena, "%s/%s", path, entry->d_name);
-	}
 	if (stream != NULL)
 		closedir(stream);
 }
@@ -73,6 +77,23 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 bool is_solution_path(const char *path)
 {
 	return strncmp(path, folder, sizeof folder - 1) == 0 && path[sizeof folder - 1] == '/';
+}
+
+bool solution_definition_path(const char *path, char *out, size_t size)
+{
+	const char *part[4]; /* the last parts of the path, the last one first */
+	int count = 0;
+
+	if (!is_solution_path(path) || !text_is_safe(path) || strstr(path, "/.") != NULL)
+		return false;
+	for (const char *at = path + strlen(path); at > path; at--)
+		if (at[-1] == '/' && count++ < 4)
+			part[count - 1] = at;
+	if (count < 3 || count > 4 || !names_solution(part[0]))
+		return false;
+	int length = snprintf(out, size, "definitions/%.*s.json", (int)(part[0] - part[2]) - 1, part[2]);
+
+	return length > 0 && (size_t)length < size;
 }
 
 /* Returns the author, the definition and the name in a path that ends with {author}/{op_type}/{definition}/{name}.json.

@@ -22,6 +22,10 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 
 bool is_solution_path(const char *path);
 
+/* If `path` has the form of the path of a solution, sets `out` to the path of the solution's definition, such as
+ * "definitions/gemm/gemm_n128.json", and returns true. Does not check that the files exist. */
+bool solution_definition_path(const char *path, char *out, size_t size);
+
 /* Reads the solution in the file `path` as a ground truth of the definition. If the solution cannot be a ground truth,
  * sets truth.refused to the reason. If the reason is that it has the same code as the reference, sets `program`
  * nevertheless. `why` is the reason if the file cannot be read, otherwise NULL. `device_class` is the device class of

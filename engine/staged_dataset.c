@@ -14,6 +14,7 @@
 #include "base/reftest_folder.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
+#include "engine/solution_truth.h"
 #include "git/objects.h"
 
 enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60, DIFF_BYTES = 1 << 30 };
@@ -26,6 +27,10 @@ struct changes {
 	int count;
 };
 
+struct staged_solution {
+	const char *definition, *path; /* relative to the root */
+};
+
 struct staged {
 	struct repository repository;
 	struct index index;
@@ -35,6 +40,8 @@ struct staged {
 	struct git objects;   /* git cat-file --batch */
 	struct git ignored;  /* git check-ignore --stdin */
 	struct changes changes;
+	struct staged_solution *solutions; /* sorted by definition, then by path; see staged_list_solutions */
+	int solution_count;
 	const char *folder;  /* the folder for extracted blobs, relative to the root; NULL: not created yet */
 	const char **placed; /* the extracted files; their paths are relative to the root */
 	int placed_count, placed_room;
@@ -227,6 +234,70 @@ void staged_close(struct staged *staged)
 		unlinkat(staged->dataset->fd, staged->folder, AT_REMOVEDIR);
 	buf_free(&staged->bytes);
 	buf_free(&staged->changes.bytes);
+}
+
+/* ---- solutions --------------------------------------------------------------------------------------------------- */
+
+static int compare_solutions(const void *a, const void *b)
+{
+	const struct staged_solution *left = a, *right = b;
+	int order = strcmp(left->definition, right->definition);
+
+	return order != 0 ? order : strcmp(left->path, right->path);
+}
+
+void staged_list_solutions(struct staged *staged, struct dataset *dataset)
+{
+	size_t head = strlen(staged->repository.prefix), count = (size_t)staged->index.count;
+	const char **problems = arena_array(staged->arena, (size_t)dataset->problem_count + count, sizeof *problems);
+	char definition[PATH_MAX];
+
+	staged->solutions = arena_array(staged->arena, count, sizeof *staged->solutions);
+	if (dataset->problem_count > 0)
+		memcpy(problems, dataset->problems, (size_t)dataset->problem_count * sizeof *problems);
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *entry = &staged->index.entries[i];
+		const char *path = entry->path + head;
+
+		if (strncmp(entry->path, staged->repository.prefix, head) != 0)
+			continue;
+		if (entry->kind != ENTRY_FILE && (is_solution_path(path) || strcmp(path, "solutions") == 0))
+			problems[dataset->problem_count++] = not_followed(entry, path, staged->arena);
+		else if (solution_definition_path(path, definition, sizeof definition))
+			staged->solutions[staged->solution_count++] =
+			    (struct staged_solution){arena_string(staged->arena, definition), path};
+	}
+	dataset->problems = problems;
+	if (staged->solution_count > 1)
+		qsort(staged->solutions, (size_t)staged->solution_count, sizeof *staged->solutions, compare_solutions);
+}
+
+/* Returns the index of the first solution of the definition, or of a definition that comes after it. */
+static int first_solution(const struct staged *staged, const char *definition)
+{
+	int low = 0, high = staged->solution_count;
+
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+
+		if (strcmp(staged->solutions[middle].definition, definition) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const char **staged_solutions(const struct staged *staged, const char *definition, struct arena *arena, int *count)
+{
+	const char **out = arena_array(arena, SOLUTIONS_MAX, sizeof *out);
+
+	*count = 0;
+	for (int i = first_solution(staged, definition); i < staged->solution_count && *count < SOLUTIONS_MAX &&
+							 strcmp(staged->solutions[i].definition, definition) == 0;
+	     i++)
+		out[(*count)++] = staged->solutions[i].path;
+	return out;
 }
 
 /* ---- what the commit changes ------------------------------------------------------------------------------------- */

@@ -25,6 +25,14 @@ int staged_root(const char *given, char *root, size_t size, struct err *err);
 struct staged *staged_open(const char *root, struct arena *arena, struct dataset *dataset, struct err *err);
 void staged_close(struct staged *staged);
 
+/* Makes the list for staged_solutions. For each symbolic link and submodule below solutions/, `problems` in the dataset
+ * gets a message. Call this after staged_open, if solutions are ground truths. */
+void staged_list_solutions(struct staged *staged, struct dataset *dataset);
+
+/* Returns the paths of the solutions of a definition in the index, sorted and relative to the root. `definition` is the
+ * path of the definition. Paths beyond the first SOLUTIONS_MAX are left out. Call staged_list_solutions before. */
+const char **staged_solutions(const struct staged *staged, const char *definition, struct arena *arena, int *count);
+
 /* Reads the content of a file from the index. `path` is relative to the root. Returns 0 on success. Returns -1 and sets
  * `err` if the file has a merge conflict or more than `limit` bytes. Returns 1 and sets `err` if the content is not on
  * this machine, as in a partial clone. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset/dataset.h"
+#include "engine/solution_truth.h"
 #include "watcher/server.h"
 
 static void add_path(struct path_list *list, const char *path)
@@ -39,13 +40,15 @@ void path_list_sort(struct path_list *list)
 }
 
 /* Adds all definitions in `known` that belong to `folder`, which may be "definitions/x/", "workloads/x/", "truths/x/"
- * or "approved/x/". Some of these definitions may already be deleted. */
+ * or "approved/x/". Adds all definitions if `folder` is below "solutions/". Some of these definitions may already be
+ * deleted. */
 static void add_folder(const struct last_statuses *known, const char *folder, struct path_list *list)
 {
-	const char *rest = strchr(folder, '/');
+	const bool solutions = is_solution_path(folder);
+	const char *rest = solutions ? "/" : strchr(folder, '/');
 	const char **paths;
 
-	if (strncmp(folder, "definitions/", 12) != 0 && strncmp(folder, "workloads/", 10) != 0 &&
+	if (!solutions && strncmp(folder, "definitions/", 12) != 0 && strncmp(folder, "workloads/", 10) != 0 &&
 	    strncmp(folder, "truths/", 7) != 0 && strncmp(folder, "approved/", 9) != 0)
 		return;
 	int count = last_statuses_paths(known, arena_printf(list->arena, "definitions%s", rest),
@@ -61,7 +64,8 @@ void affected_definitions_add(const struct last_statuses *known, const char *pat
 
 	if (path[strlen(path) - 1] == '/')
 		add_folder(known, path, list);
-	else if (dataset_definition_path(path, definition, sizeof definition))
+	else if (dataset_definition_path(path, definition, sizeof definition) ||
+		 solution_definition_path(path, definition, sizeof definition))
 		add_path(list, definition);
 }
 

@@ -19,9 +19,10 @@ struct path_list {
 
 void path_list_sort(struct path_list *list); /* sorts the paths and removes duplicates */
 
-/* Adds the definition to which the file at `path` belongs (a definition, workload, truth or approval file). For a
- * folder such as "definitions/x/" or "workloads/x/", adds all definitions in `known` that belong to this folder,
- * including definitions that were deleted. Adds nothing for other paths. */
+/* Adds the definition to which the file at `path` belongs (a definition, workload, truth, approval or
+ * solution file). For a folder such as "definitions/x/" or "workloads/x/", adds all definitions in `known` that belong
+ * to this folder, including definitions that were deleted. For a folder of solutions, adds all definitions in `known`.
+ * Adds nothing for other paths. */
 void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list);
 
 /* Adds the definitions whose workload lines name a changed blob. The definitions are looked up in the store's table of

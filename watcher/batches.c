@@ -133,6 +133,8 @@ static struct last_status last_status_of(const struct batch *batch, const struct
 	return (struct last_status){.status = result->status,
 				    .reason = result->reason,
 				    .checked = checked_kind_of(result),
+				    .answers = result->status == STATUS_PASSED && result->in_store &&
+					       result->findings == 0,
 				    .cases = result->counts.cases,
 				    .elements = result->counts.elements,
 				    .batch = batch->counts.number,
@@ -510,6 +512,22 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 	return kept;
 }
 
+/* Call this if a run could not store all its verdicts. The store may then lack verdicts that were reported, so the
+ * watcher answers no query with them. */
+static void answer_nothing_of(struct last_statuses *table, const struct run *run)
+{
+	for (int i = 0; i < run->count; i++) {
+		const struct status_row *entry = last_statuses_find(table, run->results[i]->file->path);
+		struct last_status last;
+
+		if (entry == NULL || !entry->known)
+			continue;
+		last = entry->last;
+		last.answers = false;
+		last_statuses_set(table, entry->path, &last);
+	}
+}
+
 /* Starts a low-priority batch for the definitions whose results came from summaries in memory. These results are
  * already reported. But the store's table `latest` still describes older contents of these definitions' files, and
  * `cache export` reads this table. The batch looks up the verdicts in the store and updates the table. */
@@ -534,6 +552,8 @@ static void finish(struct batch *batch)
 
 	for (struct part *part = batch->parts; part != NULL; part = part->next) {
 		run_end(&part->run);
+		if (part->run.not_stored != NULL)
+			answer_nothing_of(&session->table, &part->run);
 		not_stored = part->run.not_stored != NULL ? part->run.not_stored : not_stored;
 	}
 	report_store_error(session, not_stored);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "dataset/definition.h"
+#include "dataset/solution.h"
 #include "dataset/workload.h"
 
 static bool parses(const char *text, size_t length)
@@ -43,8 +44,10 @@ static bool lines_parse(const char *text, size_t length)
 
 bool is_complete_file(const char *root, const char *path)
 {
-	static const char *const prefixes[] = {"definitions/", "workloads/"};
-	static const size_t limits[] = {DEFINITION_BYTES, WORKLOAD_BYTES};
+	static const char *const prefixes[] = {"definitions/", "workloads/", "solutions/"};
+	static const size_t limits[] = {DEFINITION_BYTES, WORKLOAD_BYTES, SOLUTION_BYTES};
+	static bool (*const checks[])(const char *, size_t) = {parses, lines_parse, parses};
+	const size_t kinds = sizeof limits / sizeof *limits;
 	size_t kind = 0, length = strlen(path);
 	struct buf bytes = {0};
 	char full[PATH_MAX];
@@ -52,16 +55,16 @@ bool is_complete_file(const char *root, const char *path)
 
 	if (snprintf(full, sizeof full, "%s/%s", root, path) >= (int)sizeof full || path[length - 1] == '/')
 		return true;
-	while (kind < 2 && strncmp(path, prefixes[kind], strlen(prefixes[kind])) != 0)
+	while (kind < kinds && strncmp(path, prefixes[kind], strlen(prefixes[kind])) != 0)
 		kind++;
-	if (kind == 2)
+	if (kind == kinds)
 		return access(full, F_OK) == 0;
 	switch (file_read(AT_FDCWD, full, limits[kind], &bytes, NULL, NULL)) {
 	case FILE_ABSENT:
 		complete = false;
 		break;
 	case FILE_OK:
-		complete = bytes.length > 0 && (kind == 0 ? parses : lines_parse)(bytes.data, bytes.length);
+		complete = bytes.length > 0 && checks[kind](bytes.data, bytes.length);
 		break;
 	default:
 		complete = true;

@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Returns whether the file at `path`, relative to `root`, is complete. A definition or workload file is complete if it
- * parses. Any other file is complete if it exists. A file that cannot be read because of its permissions or size also
- * counts as complete, because waiting would not help. */
+/* Returns whether the file at `path`, relative to `root`, is complete. A definition, workload or solution file is
+ * complete if it parses. Any other file is complete if it exists. A file that cannot be read because of its permissions
+ * or size also counts as complete, because waiting would not help. */
 bool is_complete_file(const char *root, const char *path);
 
 #endif

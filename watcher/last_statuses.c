@@ -32,10 +32,11 @@ static void count(struct last_statuses *table, const struct status_row *entry, i
 	table->by_status[entry->last.status] += sign;
 	if (entry->last.status == STATUS_CHECKED)
 		table->checked[entry->last.checked] += sign;
-	if (entry->last.status != STATUS_PASSED)
+	if (!entry->last.answers)
 		return;
-	table->passed_cases += sign * (int64_t)entry->last.cases;
-	table->passed_elements += sign > 0 ? entry->last.elements : -entry->last.elements;
+	table->answering += sign;
+	table->answered_cases += sign * (int64_t)entry->last.cases;
+	table->answered_elements += sign > 0 ? entry->last.elements : -entry->last.elements;
 }
 
 static struct status_row *entry_of(struct last_statuses *table, const char *path)
@@ -94,10 +95,16 @@ static bool begins(const struct status_row *entry, const char *prefix)
 	return strncmp(entry->path, prefix, strlen(prefix)) == 0;
 }
 
-static bool doubtful(const struct status_row *entry, const char *prefix)
+static bool unverified(const struct status_row *entry, const char *prefix)
 {
 	(void)prefix;
 	return !entry->known || entry->last.status != STATUS_PASSED;
+}
+
+static bool unanswered(const struct status_row *entry, const char *prefix)
+{
+	(void)prefix;
+	return !entry->known || !entry->last.answers;
 }
 
 static bool failed(const struct status_row *entry, const char *prefix)
@@ -129,7 +136,12 @@ int last_statuses_paths(const struct last_statuses *table, const char *prefix, s
 
 int last_statuses_unverified(const struct last_statuses *table, struct arena *arena, const char ***paths)
 {
-	return pick(table, doubtful, "", arena, paths);
+	return pick(table, unverified, "", arena, paths);
+}
+
+int last_statuses_unanswered(const struct last_statuses *table, struct arena *arena, const char ***paths)
+{
+	return pick(table, unanswered, "", arena, paths);
 }
 
 int last_statuses_failed(const struct last_statuses *table, struct arena *arena, const char ***paths)
@@ -142,14 +154,14 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp((*(const struct status_row *const *)a)->path, (*(const struct status_row *const *)b)->path);
 }
 
-int last_statuses_passed(const struct last_statuses *table, struct arena *arena, const struct status_row ***entries)
+int last_statuses_answering(const struct last_statuses *table, struct arena *arena, const struct status_row ***entries)
 {
 	const struct status_row **found = arena_array(arena, (size_t)table->count, sizeof *found);
 	int count_of = 0;
 
 	for (int b = 0; b < STATUS_TABLE_BUCKETS; b++)
 		for (const struct status_row *entry = table->bucket[b]; entry != NULL; entry = entry->next)
-			if (!doubtful(entry, ""))
+			if (!unanswered(entry, ""))
 				found[count_of++] = entry;
 	if (count_of > 1)
 		qsort(found, (size_t)count_of, sizeof *found, compare_entries);

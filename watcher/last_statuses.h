@@ -15,6 +15,9 @@ struct last_status {
 	enum status status;
 	enum reason reason;
 	enum checked_kind checked; /* the kind of checked definition, if the status is STATUS_CHECKED */
+	/* The watcher may answer a query with this status. False if the definition did not pass, if a run without the
+	 * watcher would not take every verdict from the store, or if there are findings, which no answer lists. */
+	bool answers;
 	uint32_t cases;
 	uint64_t elements;
 	int64_t batch;	      /* the number of the batch that reported this status; 0: the status was never reported */
@@ -33,9 +36,9 @@ struct last_statuses { /* {0}: an empty table */
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
 	int64_t checked[CHECKED_KINDS]; /* the number of definitions with STATUS_CHECKED, by kind */
-	int64_t passed_cases;	     /* the number of cases, summed over the definitions that are known to have
-				      * passed */
-	uint64_t passed_elements;
+	int answering;			/* the number of entries with last_status.answers, whose status is known */
+	int64_t answered_cases;		/* the number of cases, summed over these entries */
+	uint64_t answered_elements;
 };
 
 /* Returns the entry of the definition at `path`, or NULL if there is none. */
@@ -51,12 +54,15 @@ bool last_statuses_forget(struct last_statuses *table, const char *path);
 /* Lists the paths of all entries except those that are known to have passed. */
 int last_statuses_unverified(const struct last_statuses *table, struct arena *arena, const char ***paths);
 
+/* Lists the paths of all entries except those with last_status.answers, whose status is known. */
+int last_statuses_unanswered(const struct last_statuses *table, struct arena *arena, const char ***paths);
+
 /* Lists the paths of the entries whose status is known to be failed, error or invalid. */
 int last_statuses_failed(const struct last_statuses *table, struct arena *arena, const char ***paths);
 
-/* Lists the entries that are known to have passed, in the order of their paths. The pointers are valid until the table
- * changes. */
-int last_statuses_passed(const struct last_statuses *table, struct arena *arena, const struct status_row ***entries);
+/* Lists the entries with last_status.answers, whose status is known, in the order of their paths. The pointers are
+ * valid until the table changes. */
+int last_statuses_answering(const struct last_statuses *table, struct arena *arena, const struct status_row ***entries);
 
 /* Lists the paths that start with `prefix`. */
 int last_statuses_paths(const struct last_statuses *table, const char *prefix, struct arena *arena, const char ***paths);

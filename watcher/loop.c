@@ -40,7 +40,14 @@ static const struct watched_tree trees[] = {
     {"blob", BLOB_DEPTH, 0, NULL},
     {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
+    {"solutions", 3, 2, ".json"}, /* the last row: it is left out if no solution is a ground truth */
 };
+
+/* Returns how many of the trees are watched. */
+static int watched_trees(const struct truth_choice *truths)
+{
+	return (int)(sizeof trees / sizeof *trees) - !ground_truths_use_solutions(truths);
+}
 
 static bool is_complete(const char *path, void *context)
 {
@@ -258,7 +265,7 @@ static int open_watcher(struct watch *watch, struct err *err)
 	const struct watcher_options how = {
 	    .root = watch->program->root,
 	    .trees = trees,
-	    .tree_count = sizeof trees / sizeof *trees,
+	    .tree_count = watched_trees(&watch->session.machine.truths),
 	    .complete = is_complete,
 	    .context = watch,
 	    .watch_limit = watch->options->watches,
@@ -287,14 +294,17 @@ static int open_all(struct watch *watch, struct err *err)
 	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	run_defaults(program->settings, &session->options);
-	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0 || open_watcher(watch, err) < 0)
+	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0)
 		return EXIT_INTERNAL;
 	program_store(program, false, &note);
 	if (note.text[0] != '\0')
 		print_notice(&session->output, note.text);
-	if (server_open(&watch->server, program->root, err) < 0)
+	if (machine_policy(program, session->options.device, o->run.python, o->run.ground_truth, &watch->arena,
+			   &session->machine, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(program, session->options.device, o->run.python, o->run.ground_truth, &watch->arena, &session->machine, err) < 0)
+	if (open_watcher(watch, err) < 0) /* opened before the server, whose cookie file it watches */
+		return EXIT_INTERNAL;
+	if (server_open(&watch->server, program->root, err) < 0)
 		return EXIT_USAGE;
 	if (session->machine.no_device)
 		return err_set(err, "%s", session->machine.cannot_run), EXIT_UNVERIFIED;

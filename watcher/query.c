@@ -19,7 +19,7 @@ static void write_up_to_date(const struct up_to_date *found, struct buf *out)
 static void write_rows(const struct last_statuses *table, struct arena *arena, struct buf *out)
 {
 	const struct status_row **entries;
-	int count = last_statuses_passed(table, arena, &entries);
+	int count = last_statuses_answering(table, arena, &entries);
 	struct buf rows = {0};
 
 	for (int i = 0; i < count; i++)
@@ -49,11 +49,11 @@ static bool answer_verified(struct batches *session, bool idle, const cJSON *que
 		buf_text(out, refused);
 		return true;
 	}
-	struct up_to_date found = {.definitions = table->by_status[STATUS_PASSED],
-				   .cases = table->passed_cases,
-				   .elements = table->passed_elements};
+	struct up_to_date found = {.definitions = table->answering,
+				   .cases = table->answered_cases,
+				   .elements = table->answered_elements};
 
-	found.path_count = last_statuses_unverified(table, arena, &found.paths);
+	found.path_count = last_statuses_unanswered(table, arena, &found.paths);
 	write_up_to_date(&found, out);
 	if (cJSON_IsTrue(json_member(question, "rows")))
 		write_rows(table, arena, out);

@@ -155,6 +155,22 @@ json.dump({
 		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
+# `define_solution AUTHOR DEFINITION NAME`: creates a solution of a definition that `define` created. The code is on
+# standard input; its entry point is `run`.
+define_solution() {
+	mkdir -p "solutions/$1/rmsnorm/$2"
+	"$python" -I -S -c '
+import json, sys
+author, definition, name = sys.argv[1:]
+folder = f"solutions/{author}/rmsnorm/{definition}"
+spec = {"language": "python", "target_hardware": ["cpu"], "entry_point": "main.py::run", "destination_passing_style": False}
+json.dump({
+    "name": name, "definition": definition, "author": author, "spec": spec,
+    "sources": [{"path": "main.py", "content": sys.stdin.read()}],
+}, open(f"{folder}/.defined", "w"), indent=2)' "$@" &&
+		mv "solutions/$1/rmsnorm/$2/.defined" "solutions/$1/rmsnorm/$2/$3.json"
+}
+
 # `interpreter_with_packages`: makes the interpreter $other. It has the packages of $python (their folder is $packages),
 # and the test may install more packages into its own folder $site.
 interpreter_with_packages() {

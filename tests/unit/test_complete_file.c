@@ -1,5 +1,6 @@
-/* test_complete_file - the watcher considers a definition or workload file complete if the file parses, or if it cannot
- * be read and waiting would not help. Also tests that git's lock file is found from any folder of a repository. */
+/* test_complete_file - the watcher considers a definition, workload or solution file complete if the file parses, or if
+ * it cannot be read and waiting would not help. Also tests that git's lock file is found from any folder of a
+ * repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static int make_root(void **state)
 	(void)state;
 	if (mkdtemp(root) == NULL)
 		return -1;
-	shell("mkdir -p definitions/x workloads/x blob");
+	shell("mkdir -p definitions/x workloads/x solutions/x/d blob");
 	return 0;
 }
 
@@ -65,6 +66,15 @@ static void a_workload_file_is_complete_when_each_line_parses(void **state)
 	assert_false(is_complete_file(root, "workloads/x/w.jsonl"));
 	shell(": >workloads/x/w.jsonl");
 	assert_false(is_complete_file(root, "workloads/x/w.jsonl"));
+}
+
+static void a_solution_is_complete_when_it_parses(void **state)
+{
+	(void)state;
+	shell("printf '{\"name\": ' >solutions/x/d/s.json");
+	assert_false(is_complete_file(root, "solutions/x/d/s.json"));
+	shell("printf '{\"name\": 1}' >solutions/x/d/s.json");
+	assert_true(is_complete_file(root, "solutions/x/d/s.json"));
 }
 
 static void what_can_never_be_read_is_not_waited_for(void **state)
@@ -103,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_definition_is_complete_when_it_parses),
 	    cmocka_unit_test(a_workload_file_is_complete_when_each_line_parses),
+	    cmocka_unit_test(a_solution_is_complete_when_it_parses),
 	    cmocka_unit_test(what_can_never_be_read_is_not_waited_for),
 	    cmocka_unit_test(a_lock_of_git_is_found_from_below_and_through_a_worktree),
 	};

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "engine/ground_truths.h"
+#include "engine/solution_truth.h"
 #include "tests/unit/folder.h"
 
 /* A made-up table of ground truths by torch, which need not be installed. Torch is used for gemm by default, for
@@ -231,6 +232,21 @@ static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void
 	arena_free(&arena);
 }
 
+static void the_path_of_a_solution_names_its_definition(void **state)
+{
+	static const char *const others[] = {"solutions/x.json", "solutions/x/d.json", "solutions/a/x/d/e/s.json",
+					     "solutions/x/d/s.py", "solutions/x/d/.s.json", "definitions/x/d/s.json"};
+	char definition[64];
+
+	(void)state;
+	assert_true(solution_definition_path("solutions/ada/x/d/s.json", definition, sizeof definition));
+	assert_string_equal(definition, "definitions/x/d.json");
+	assert_true(solution_definition_path("solutions/x/d/s.json", definition, sizeof definition));
+	assert_string_equal(definition, "definitions/x/d.json");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(solution_definition_path(others[i], definition, sizeof definition));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +254,7 @@ int main(void)
 	    cmocka_unit_test(more_solutions_than_a_case_can_use_are_no_silent_loss),
 	    cmocka_unit_test_setup_teardown(the_datasets_own_truth_is_used_without_a_family_and_on_request, set_up,
 					    leave_folder),
+	    cmocka_unit_test(the_path_of_a_solution_names_its_definition),
 	    cmocka_unit_test_setup_teardown(sglang_means_both_of_its_tables, set_up, leave_folder),
 	    cmocka_unit_test_setup_teardown(a_list_keeps_the_value_of_the_option, set_up, leave_folder),
 	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,

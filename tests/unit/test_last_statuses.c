@@ -17,7 +17,8 @@ static void counts_follow_the_last_word(void **state)
 {
 	(void)state;
 	struct last_statuses table = {0};
-	const struct last_status passed = {.status = STATUS_PASSED, .cases = 3, .elements = 100, .batch = 1};
+	const struct last_status passed = {
+	    .status = STATUS_PASSED, .answers = true, .cases = 3, .elements = 100, .batch = 1};
 	const struct last_status failed = {.status = STATUS_FAILED, .cases = 2, .elements = 50, .batch = 2};
 
 	last_statuses_invalidate(&table, "definitions/a/x.json");
@@ -28,8 +29,8 @@ static void counts_follow_the_last_word(void **state)
 	last_statuses_set(&table, "definitions/b/z.json", &failed);
 	assert_int_equal(table.known, 3);
 	assert_int_equal(table.by_status[STATUS_PASSED], 2);
-	assert_int_equal(table.passed_cases, 6);
-	assert_true(table.passed_elements == 200);
+	assert_int_equal(table.answered_cases, 6);
+	assert_true(table.answered_elements == 200);
 	last_statuses_set(&table, "definitions/b/c.json",
 			  &(struct last_status){.status = STATUS_CHECKED, .reason = REASON_UNATTESTED, .checked = CHECKED_UNATTESTED});
 	last_statuses_set(&table, "definitions/b/d.json",
@@ -42,10 +43,10 @@ static void counts_follow_the_last_word(void **state)
 	last_statuses_set(&table, "definitions/a/y.json", &failed);
 	assert_int_equal(table.by_status[STATUS_PASSED], 1);
 	assert_int_equal(table.by_status[STATUS_FAILED], 2);
-	assert_int_equal(table.passed_cases, 3);
+	assert_int_equal(table.answered_cases, 3);
 	last_statuses_invalidate(&table, "definitions/a/x.json");
 	assert_int_equal(table.by_status[STATUS_PASSED], 0);
-	assert_true(table.passed_elements == 0);
+	assert_true(table.answered_elements == 0);
 	assert_int_equal(last_statuses_find(&table, "definitions/a/x.json")->last.status, STATUS_PASSED);
 	assert_true(last_statuses_forget(&table, "definitions/a/x.json"));
 	assert_false(last_statuses_forget(&table, "definitions/a/x.json"));
@@ -90,11 +91,42 @@ static void paths_come_sorted_by_prefix_and_by_doubt(void **state)
 	last_statuses_free(&table);
 }
 
+/* If the verdicts of a passed definition are not in the store, the watcher does not answer for it. */
+static void what_does_not_answer_is_left_to_the_client(void **state)
+{
+	(void)state;
+	struct last_statuses table = {0};
+	struct arena arena = {0};
+	const struct last_status passed = {.status = STATUS_PASSED, .cases = 3, .elements = 100};
+	struct last_status stored = passed;
+	const struct status_row **entries;
+	const char **paths;
+
+	stored.answers = true;
+	last_statuses_set(&table, "definitions/a/not_stored.json", &passed);
+	last_statuses_set(&table, "definitions/a/stored.json", &stored);
+	assert_int_equal(table.by_status[STATUS_PASSED], 2);
+	assert_int_equal(table.answering, 1);
+	assert_int_equal(table.answered_cases, 3);
+	assert_true(table.answered_elements == 100);
+	assert_int_equal(last_statuses_unverified(&table, &arena, &paths), 0);
+	assert_int_equal(last_statuses_unanswered(&table, &arena, &paths), 1);
+	assert_string_equal(paths[0], "definitions/a/not_stored.json");
+	assert_int_equal(last_statuses_answering(&table, &arena, &entries), 1);
+	assert_string_equal(entries[0]->path, "definitions/a/stored.json");
+	last_statuses_invalidate(&table, "definitions/a/stored.json");
+	assert_int_equal(table.answering, 0);
+	assert_int_equal(last_statuses_unanswered(&table, &arena, &paths), 2);
+	arena_free(&arena);
+	last_statuses_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(counts_follow_the_last_word),
 	    cmocka_unit_test(paths_come_sorted_by_prefix_and_by_doubt),
+	    cmocka_unit_test(what_does_not_answer_is_left_to_the_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

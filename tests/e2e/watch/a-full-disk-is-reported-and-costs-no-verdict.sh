@@ -1,5 +1,6 @@
 #!/bin/sh
-# If the cache's disk is full, watch says so once, and still verifies each save.
+# If the cache's disk is full, watch says so once, and still verifies each save. It answers no query with a verdict that
+# could not be stored.
 . "$(dirname "$0")/../harness.sh"
 isolated=$([ "$(id -u)" = 0 ] && echo 'unshare -m' || echo 'unshare -rm')
 $isolated true 2>/dev/null || skip "this machine has no mount namespaces, which are needed to fill a disk"
@@ -26,5 +27,14 @@ await "e['event'] == 'verdict'"
 expect_events "e['status'] == 'failed' and e['cases_run'] > 0"
 await_batch
 expect_events "not any(x['event'] == 'notice' for x in a)" # the full disk was reported once before
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-3' 'EPSILON = 1.001e-6'
+await "e['event'] == 'verdict'"
+expect_events "e['status'] == 'passed' and e['cases_run'] > 0"
+await_batch
+# only the namespace of the watcher has its socket
+[ "$(id -u)" != 0 ] || REFTEST_TRACE=1 nsenter -m -t "$program" sh -c "cd '$root' && exec '$real' verify --changed \
+	--sizes small --device '$device'" >"$work/answer" 2>&1 || fail "verify --changed: $(cat "$work/answer")"
+[ "$(id -u)" != 0 ] || grep -q 'the watcher reports 1 definitions as verified and 1 to check' "$work/answer" ||
+	fail "the watcher answered with verdicts that are not stored: $(cat "$work/answer")"
 end_watch
 reftest=$real
