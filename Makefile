@@ -281,7 +281,7 @@ $(BUILD)/obj/extract/templates.o: $(wildcard kernels/*/templates/*)
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their
 # sources, the tables of libraries, the list of objects in each archive (so that a deleted source is removed from its
 # archive), and the compilers with their flags.
-written := ops.inc kernels_digest.h scripts.inc packages.inc libraries.inc templates.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
+written := ops.inc kernels_digest.h scripts.inc packages.inc libraries.inc templates.inc shipped_digest.h summary_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'

@@ -1,8 +1,10 @@
 #include "cache/lmdb_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cache/driver_history.h"
+#include "cache/expired_summaries.h"
 #include "dataset/verdict.h"
 
 struct pair pair_of(const struct digest *first, const struct digest *second)
@@ -107,6 +109,28 @@ bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_r
 	return !body.bad;
 }
 
+int rows_expire_summaries(struct rows *rows)
+{
+	char value[24];
+
+	buf_clear(&rows->body);
+	buf_add(&rows->body, value, (size_t)snprintf(value, sizeof value, "%zu", mdb_txn_id(rows->txn)));
+	return row_put(rows->txn, rows->env->table[TABLE_FACTS], RECORD_FACT, FACT_SUMMARIES_EXPIRED,
+		       strlen(FACT_SUMMARIES_EXPIRED), &rows->body);
+}
+
+/* Returns whether a definition that passed with the old verdict may not pass with the new one. */
+static bool takes_a_pass_back(const struct verdict_row *old, const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *then = verdict_head(old->text, old->length, &arena), *now = verdict_head(text, length, &arena);
+	bool same = then == NULL || (now != NULL && strcmp(then->after != NULL ? then->after : "",
+							   now->after != NULL ? now->after : "") == 0);
+
+	arena_free(&arena);
+	return !same;
+}
+
 int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
 			 uint64_t transaction, uint32_t place, const char *text, size_t length)
 {
@@ -118,13 +142,15 @@ int rows_replace_verdict(struct rows *rows, const struct digest *subject, const 
 
 	if (rc != 0 && rc != MDB_NOTFOUND)
 		return rc;
-	if (rc == 0 && verdict_row_read(&key, &value, &old) &&
-	    driver_history_join(text, length, old.text, old.length, &joined))
+	bool replaces = rc == 0 && verdict_row_read(&key, &value, &old);
+	bool expires = replaces && takes_a_pass_back(&old, text, length);
+
+	if (replaces && driver_history_join(text, length, old.text, old.length, &joined))
 		rc = rows_put_verdict(rows, subject, witness, transaction, place, joined.data, joined.length);
 	else
 		rc = rows_put_verdict(rows, subject, witness, transaction, place, text, length);
 	buf_free(&joined);
-	return rc;
+	return rc == 0 && expires ? rows_expire_summaries(rows) : rc;
 }
 
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness,

@@ -54,9 +54,12 @@ int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
 int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
 		     uint32_t place, const char *text, size_t length);
 /* Does the same as rows_put_verdict. If this replaces a stored verdict, also adds the margins of the replaced verdict
- * to the new one (cache/driver_history.h). */
+ * to the new one (cache/driver_history.h). If a passed verdict is replaced by another outcome, or by one after other
+ * cases, calls rows_expire_summaries. */
 int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
 			 uint64_t transaction, uint32_t place, const char *text, size_t length);
+/* Changes the fact FACT_SUMMARIES_EXPIRED (cache/expired_summaries.h). */
+int rows_expire_summaries(struct rows *rows);
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,
 		    const char *case_id, const void *fields, size_t fields_length);
 int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,

@@ -349,6 +349,9 @@ static int take_verdict(struct rows *rows, struct in *in, const struct verdict_l
 	}
 	in->merged.replaced += stored_on_subject.same;
 	in->merged.taken += !stored_on_subject.same;
+	/* a case may now get another verdict than the one that a summary contains */
+	if (stored_on_subject.newest >= 0 && (rc = rows_expire_summaries(rows)) != 0)
+		return rc;
 	return rows_replace_verdict(rows, &record->subject, &record->witness,
 				    stored_on_subject.newest > not_in_future(in, record->made) ? 0 : mdb_txn_id(rows->txn),
 				    (uint32_t)place, record->text, record->length);

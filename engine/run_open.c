@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cache/expired_summaries.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
@@ -14,16 +15,22 @@
 #include "engine/solution_truth.h"
 #include "engine/staged_dataset.h"
 #include "engine/watcher_answers.h"
+#include "summary_digest.h"
 #include "workers/pool/reference_environment.h"
 
-/* Returns a digest of everything that verdicts depend on, except the dataset's files: kernels, options, device,
- * versions. A stored summary is used only if it was computed with the same digest. */
+/* Returns a digest of everything that verdicts depend on, except the dataset's files: sources, options, device,
+ * versions. The digest also changes when a verdict takes back a pass that a summary contains. A stored summary is used only if it was computed with the same digest. */
 static struct digest context_digest(const struct run *run, struct arena *arena)
 {
 	const struct case_options *cases = &run->options->cases;
 	const struct policy *policy = &run->machine.policy;
+	const char *expired;
 	struct fields fields = {0};
 
+	field_text(&fields, arena, "sources", SUMMARY_DIGEST);
+	if (run->program->store != NULL &&
+	    store_fact(run->program->store, FACT_SUMMARIES_EXPIRED, arena, &expired, NULL) == CACHE_HIT)
+		field_text(&fields, arena, "expired", expired);
 	field_text(&fields, arena, "kernels", run->program->kernels.api->digest);
 	field_text(&fields, arena, "checker", run->program->kernels.api->checker_digest);
 	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],

@@ -53,7 +53,7 @@ broken() {
 			may["cli"] = may["watcher"] "fleet check extract models cli serve web "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
-			split("ops.inc kernels_digest.h libraries.inc packages.inc scripts.inc templates.inc shipped_digest.h library_digests.h", words, " ")
+			split("ops.inc kernels_digest.h libraries.inc packages.inc scripts.inc templates.inc shipped_digest.h summary_digest.h library_digests.h", words, " ")
 			for (i in words)
 				derived[words[i]] = 1
 		}

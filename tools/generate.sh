@@ -9,6 +9,7 @@
 #   packages.inc       the text of python/packages.py as a C string
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
+#   summary_digest.h   SUMMARY_DIGEST over the sources that decide which stored verdicts count (for_summaries)
 #   shipped_digest.h   SHIPPED_DIGEST over testgen/, python/libraries/, python/arguments.py and the parts of conftest.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges the
 #                      outputs of all families (for_checker)
@@ -48,6 +49,9 @@ not_for_checker='workers/judge/message_text.* workers/judge/judge_seconds.* work
 # the fingerprints anyway, `mistakes` only finds the cause of a failure, and `coverage` only reports what a dataset
 # covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published mistakes coverage roles'
+# The code that decides from stored verdicts whether a definition passed. A stored summary of a definition counts only
+# for the same sources.
+for_summaries='base/* cache/* dataset/* engine/* git/* models/* workers/*/*'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/arguments.py python/libraries/*.py'
 
 # sources FILE…: prints the given files that exist and are source files. Leaves out the backup files of editors.
@@ -74,7 +78,7 @@ matched() {
 	set +f
 }
 # The lists are checked here, because a failure inside $(…) or a pipe does not end the script.
-matched "$for_truth" "$for_inputs" "$for_checker" "$not_for_checker" "$for_shipped"
+matched "$for_truth" "$for_inputs" "$for_checker" "$not_for_checker" "$for_summaries" "$for_shipped"
 for unit in $not_shared; do matched "kernels/core/$unit[._]*"; done
 
 # digest FILE…: prints the digest of the files
@@ -148,6 +152,7 @@ for file in kernels/*/templates/*.json; do
 	name=${file##*/} family=${file#kernels/}
 	printf 'TEMPLATE(%s, %s)\n' "${family%%/*}" "${name%.json}"
 done | replace "$build/templates.inc"
+printf '#define SUMMARY_DIGEST "%s"\n' "$(digest $for_summaries)" | replace "$build/summary_digest.h"
 printf '#define SHIPPED_DIGEST "%s"\n' "$(digest $for_shipped)" | replace "$build/shipped_digest.h"
 
 left_out=" $(echo $not_for_checker) " checker=

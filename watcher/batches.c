@@ -365,6 +365,9 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 		free_part(part);
 		return -1;
 	}
+	/* What is known was verified under other conditions. A verdict that was replaced since then is one of them. */
+	if (!digest_equal(&session->context, &part->run.context))
+		last_statuses_stop_answering(&session->table);
 	session->context = part->run.context;
 	part->run.summary_lru = &session->summary_lru;
 	run_lend(&part->run, pool_runner(session->pool), &batch->equal_cases);

@@ -90,6 +90,16 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+void last_statuses_stop_answering(struct last_statuses *table)
+{
+	for (int b = 0; b < STATUS_TABLE_BUCKETS; b++)
+		for (struct status_row *entry = table->bucket[b]; entry != NULL; entry = entry->next)
+			entry->last.answers = false;
+	table->answering = 0;
+	table->answered_cases = 0;
+	table->answered_elements = 0;
+}
+
 static bool begins(const struct status_row *entry, const char *prefix)
 {
 	return strncmp(entry->path, prefix, strlen(prefix)) == 0;

@@ -51,6 +51,9 @@ bool last_statuses_forget(struct last_statuses *table, const char *path);
 
 /* Each of the following functions allocates a sorted list in `arena` and returns the number of its elements. */
 
+/* Sets last_status.answers of all entries to false. */
+void last_statuses_stop_answering(struct last_statuses *table);
+
 /* Lists the paths of all entries except those that are known to have passed. */
 int last_statuses_unverified(const struct last_statuses *table, struct arena *arena, const char ***paths);
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "cache/expired_summaries.h"
 #include "cache/export_import.h"
 #include "cache/fingerprint.h"
 #include "cache/witness.h"
@@ -28,6 +29,7 @@ struct place {
 	const char *containment; /* the containment of the verdicts that put_of makes */
 	const char *driver;	 /* the GPU driver of the verdicts that put_of makes */
 	double margin;
+	const char *expired; /* the last value of FACT_SUMMARIES_EXPIRED */
 	char root[128], file[160];
 	struct err err;
 	struct arena arena;
@@ -240,6 +242,34 @@ static void expect_drivers(struct place *p, const char *driver, const char *othe
 
 /* The version of the driver is not a part of a verdict's key. Therefore a verdict with another driver replaces the
  * stored verdict, but the new verdict keeps the margins that were measured with other drivers. */
+/* Checks whether summaries have expired since the last call. */
+static void expect_expired(struct place *p, bool expected)
+{
+	const char *value = "", *before = p->expired;
+
+	store_fact(p->store, FACT_SUMMARIES_EXPIRED, &p->arena, &value, NULL);
+	p->expired = value;
+	assert_int_equal(before == NULL ? value[0] != '\0' : strcmp(before, value) != 0, expected);
+}
+
+/* A summary of a definition may contain a case for which another verdict is merged. */
+static void a_merged_verdict_on_a_known_subject_expires_summaries(void **state)
+{
+	struct place *p = *state;
+	struct store_merged merged = {0};
+
+	put(p, 1, "1", 1, p->now - 9);
+	put(p, 1, "1", 2, p->now - 8);
+	merge(p, 2, "1", 1, p->now - 8, &merged);
+	expect_expired(p, false);
+	merge(p, 1, "2", 1, p->now - 7, &merged);
+	expect_expired(p, true);
+	merge(p, 1, "1", 1, p->now - 9, &merged);
+	expect_expired(p, false);
+	merge(p, 1, "1", 1, p->now - 6, &merged);
+	expect_expired(p, true);
+}
+
 static void margins_on_other_drivers_stay(void **state)
 {
 	struct place *p = *state;
@@ -649,6 +679,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(of_equal_keys_the_newest_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(the_better_contained_verdict_stays, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(a_merged_verdict_on_a_known_subject_expires_summaries, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(margins_on_other_drivers_stay, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(of_many_drivers_the_newest_stay, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(a_clock_that_was_ahead_wins_once_at_most, place_make, place_remove),

@@ -7,7 +7,7 @@
 # Below, each shared source has a list of the families that include it. The lists are written by hand: a new family must
 # be added to the lists of all shared sources that it includes.
 . "$(dirname "$0")/../harness.sh"
-cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/python" "$top/testgen" "$top/base" "$top/dataset" .
+for folder in kernels tools workers python testgen base cache dataset engine git models; do cp -r "$top/$folder" .; done
 # `digests NAME`: writes the digests of all families to $work/NAME/ops.inc.
 digests() { sh tools/generate.sh "$work/$1" sources settings; }
 changed() { # changed BEFORE AFTER WHICH: prints the families whose first (truth) or second (inputs) digest differs
@@ -125,9 +125,20 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
+expect_stop 'git/*' git/*
 # tools/generate.sh must also list kernels/core/published_models.*: several families use it, but it is in no family's
 # folder.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
+# Stored summaries count only for the same sources of the code that decides which verdicts count.
+for file in engine/case_order.c cache/python_dependencies.c workers/pool/lane_retry.c dataset/definition_parse.c; do
+	expectations=$((expectations + 1))
+	digests before_edit
+	echo >>$file
+	digests after_edit
+	! cmp -s "$work/before_edit/summary_digest.h" "$work/after_edit/summary_digest.h" ||
+		fail "an edit of $file does not change the digest of the code that decides from stored verdicts"
+	expect_changed '' '' before_edit after_edit
+done
 # A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~
 expect_stop 'kernels/core/ops.c' kernels/core/ops.c~
