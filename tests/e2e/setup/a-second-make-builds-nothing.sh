@@ -4,7 +4,7 @@
 # edit of one op family changes the digest of this family only.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
-(cd "$top" && cp -a Makefile tools base kernels dataset workers python testgen "$work/") || fail "the sources could not be copied"
+(cd "$top" && cp -a Makefile tools base cache dataset engine git kernels models python testgen workers "$work/") || fail "the sources could not be copied"
 cd "$work"
 make_it() {
 	step="make $*"
