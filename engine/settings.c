@@ -18,6 +18,7 @@
 #include "workers/sandbox/sandbox.h"
 
 static const char toml_name[] = "reftest.toml", json_name[] = "reftest.json";
+const char *const settings_files[SETTINGS_FILES] = {toml_name, json_name};
 static const char hook_table[] = "hook.";
 
 /* ---- the values -------------------------------------------------------------------------------------------------- */
@@ -374,7 +375,10 @@ static int read_file(int root, bool json, struct settings **out, struct err *err
 
 bool settings_is_path(const char *path)
 {
-	return strcmp(path, toml_name) == 0 || strcmp(path, json_name) == 0;
+	for (int i = 0; i < SETTINGS_FILES; i++)
+		if (strcmp(path, settings_files[i]) == 0)
+			return true;
+	return false;
 }
 
 struct settings *settings_read(const char *path, struct err *err)

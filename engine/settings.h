@@ -69,6 +69,10 @@ struct settings {
 /* Reads the settings of the dataset at `root`. A missing file is no error. Returns NULL with a message if the file is
  * invalid or cannot be read. The caller passes the result to settings_free. */
 struct settings *settings_read(const char *root, struct err *err);
+/* The names of the files that may contain the settings, relative to the root. */
+enum { SETTINGS_FILES = 2 };
+extern const char *const settings_files[SETTINGS_FILES];
+
 /* Returns whether `path`, relative to the root, is the file with the settings. */
 bool settings_is_path(const char *path);
 void settings_free(struct settings *settings); /* NULL is allowed */

@@ -20,9 +20,9 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"file": path}, with a descriptor of the file's content, is sent for each file that the reference may read; the
   child does not answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "memory_has_room", "processor_time",
-  "kept", "attributes"}. If the source is that of a ground truth and not of a reference, the message also has the field "truth": the
-  path of the source, for error messages. If the ground truth has several files, the message has, instead of the source,
-  the fields that programs.py lists
+  "kept", "attributes"}. If the source is that of a ground truth and not of a reference, the message also has the field
+  "truth": the path of the source, for error messages. If the ground truth has several files, the message has, instead
+  of the source, the fields that programs.py lists
 - <- {"stateless": whether}, before code of a reference runs: whether it keeps nothing between two calls (isolation.py)
 - <- {"loaded": true, "warm_up"} or {"error": …}
 - -> {"make": …} and {"store": …}, which the judge writes (trial_custom_inputs.c), are sent only to a child that loaded

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/settings.h"
-
-static const char *const names[] = {"reftest.toml", "reftest.json"};
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -20,8 +17,8 @@ void settings_change_begin(struct settings_change *change, const char *root)
 {
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		snprintf(path, sizeof path, "%s/%s", root, names[i]);
+	for (int i = 0; i < SETTINGS_FILES; i++) {
+		snprintf(path, sizeof path, "%s/%s", root, settings_files[i]);
 		if (stat(path, &change->seen[i]) != 0)
 			memset(&change->seen[i], 0, sizeof change->seen[i]);
 	}

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "engine/settings.h"
 
 enum settings_answer {
 	SETTINGS_SAME,
@@ -14,10 +15,10 @@ enum settings_answer {
 };
 
 struct settings_change {
-	struct stat seen[2]; /* stats of reftest.toml and reftest.json; all zeros: there is no such file */
+	struct stat seen[SETTINGS_FILES]; /* stats of settings_files; all zeros: there is no such file */
 };
 
-/* Records the stats of reftest.toml and reftest.json. Call this before the settings are read. */
+/* Records the stats of the files in settings_files. Call this before the settings are read. */
 void settings_change_begin(struct settings_change *change, const char *root);
 /* Compares reftest.toml and reftest.json with their state at the previous call. */
 enum settings_answer settings_change_look(struct settings_change *change, const char *root, struct err *err);
