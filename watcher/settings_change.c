@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
