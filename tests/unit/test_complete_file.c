@@ -73,7 +73,7 @@ static void a_solution_is_complete_when_it_parses(void **state)
 	(void)state;
 	shell("printf '{\"name\": ' >solutions/x/d/s.json");
 	assert_false(is_complete_file(root, "solutions/x/d/s.json"));
-	shell("printf '{\"name\": 1}' >solutions/x/d/s.json");
+	shell("printf '{\"name\":\n1}' >solutions/x/d/s.json");
 	assert_true(is_complete_file(root, "solutions/x/d/s.json"));
 }
 
